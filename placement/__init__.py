@@ -1,0 +1,1 @@
+"""The inventory ledger of a cloud: a drop-in OpenStack Placement service."""

@@ -1,0 +1,1 @@
+"""Commands: placement-manage, placement-status, placement-serve."""

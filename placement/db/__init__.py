@@ -1,0 +1,1 @@
+"""Tables, transactions and migrations: everything that knows SQL dialects."""

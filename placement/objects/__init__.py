@@ -1,0 +1,1 @@
+"""Domain rules: one module per resource; transactions and generation checks live here."""
