@@ -1,0 +1,161 @@
+"""The databases that tests run on: SQLite files and a private MariaDB server. Used by the `database` fixture of conftest.py."""
+
+import contextlib
+import dataclasses
+import functools
+import getpass
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pymysql
+import sqlalchemy as sa
+
+from placement.db import tables
+from tests import processes
+
+DIALECTS = ('sqlite', 'mariadb')
+
+# Set by .ci/run: a test of MariaDB that cannot run is then a failure.
+REQUIRE_MARIADB = 'PLACEMENT_TEST_REQUIRE_MARIADB'
+
+_PORT_ATTEMPTS = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Database:
+    """An empty database with the schema at head; `engine` is the tests' own way in, not the service's."""
+
+    dialect: str
+    url: str
+
+    @functools.cached_property
+    def engine(self) -> sa.Engine:
+        return sa.create_engine(self.url, poolclass=sa.NullPool)
+
+    def rows(self, statement: str, **values: object) -> list[sa.Row]:
+        """The rows of a SELECT, for looks behind the API."""
+        with self.engine.connect() as connection:
+            return list(connection.execute(sa.text(statement), values))
+
+    def execute(self, statement: str, **values: object) -> None:
+        """A statement that changes data behind the API's back."""
+        with self.engine.begin() as connection:
+            connection.execute(sa.text(statement), values)
+
+
+def create_schema(url: str) -> None:
+    """All tables at head, empty."""
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    tables.metadata.create_all(engine)
+
+
+def empty(database: Database) -> None:
+    """Remove all rows. DELETE, since TRUNCATE rebuilds a table's file and takes many times as long."""
+    with database.engine.begin() as connection:
+        connection.execute(sa.text('SET foreign_key_checks = 0'))
+        for table in tables.metadata.tables.values():
+            connection.execute(table.delete())
+
+
+@dataclasses.dataclass(frozen=True)
+class MariaDB:
+    """A private server that runs on 127.0.0.1."""
+
+    port: int
+
+    def url(self, name: str) -> str:
+        """The SQLAlchemy URL of a database; an empty name is the server itself."""
+        return f'mysql+pymysql://root@127.0.0.1:{self.port}/{name}'
+
+    def create(self, name: str) -> str:
+        """An empty database, in place of one of that name; returns its URL."""
+        with sa.create_engine(self.url(''), poolclass=sa.NullPool).begin() as connection:
+            connection.execute(sa.text(f'DROP DATABASE IF EXISTS {name}'))
+            connection.execute(sa.text(f'CREATE DATABASE {name} CHARACTER SET utf8mb3'))
+        return self.url(name)
+
+
+def missing_mariadb() -> str | None:
+    """Why there can be no private server here, or None."""
+    for program in ('mariadbd', 'mariadb-install-db'):
+        if _program(program) is None:
+            return f'{program} is not installed (Debian package mariadb-server)'
+    return None
+
+
+@contextlib.contextmanager
+def mariadb(directory: Path) -> Iterator[MariaDB]:
+    """A server on a free port of 127.0.0.1 with its data in `directory`, which should be short, empty and disposable."""
+    user = f'--user={getpass.getuser()}'
+    data = directory / 'data'
+    install = subprocess.run(
+        [
+            _program('mariadb-install-db'),
+            '--no-defaults',
+            user,
+            f'--datadir={data}',
+            '--auth-root-authentication-method=normal',
+            '--skip-test-db',
+            '--innodb-log-file-size=16M',
+        ],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    if install.returncode:
+        raise processes.NotReady(f'mariadb-install-db ended with {install.returncode}:\n{install.stdout}{install.stderr}')
+    with contextlib.ExitStack() as stack:
+        # Another process may take the port between the look and the start.
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            server = MariaDB(processes.free_port())
+            try:
+                stack.enter_context(_mariadbd(server, directory, user))
+                break
+            except processes.NotReady:
+                if attempt == _PORT_ATTEMPTS:
+                    raise
+        yield server
+
+
+@contextlib.contextmanager
+def _mariadbd(server: MariaDB, directory: Path, user: str) -> Iterator[None]:
+    socket = directory / 'socket'
+    command = [
+        _program('mariadbd'),
+        '--no-defaults',
+        user,
+        f'--datadir={directory / "data"}',
+        f'--socket={socket}',
+        f'--pid-file={directory / "pid"}',
+        '--bind-address=127.0.0.1',
+        f'--port={server.port}',
+        '--skip-name-resolve',
+        '--max-connections=500',
+        # A test's data need not survive a crash of the machine.
+        '--innodb-flush-log-at-trx-commit=0',
+        '--innodb-doublewrite=0',
+        '--innodb-log-file-size=16M',
+        '--innodb-buffer-pool-size=64M',
+        '--skip-log-bin',
+        '--performance-schema=0',
+    ]
+
+    def answers() -> bool:
+        # By the socket: behind the port may be somebody else's server.
+        try:
+            pymysql.connect(unix_socket=str(socket), user='root').close()
+        except pymysql.err.OperationalError:
+            return False
+        return True
+
+    with processes.running(command, log=directory / 'log', ready=answers):
+        yield
+
+
+def _program(name: str) -> str | None:
+    """Where a program is; the server's folder is not on everybody's path."""
+    return shutil.which(name, path=os.pathsep.join([os.environ.get('PATH', os.defpath), '/usr/sbin', '/usr/local/sbin']))
