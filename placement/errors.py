@@ -166,6 +166,12 @@ class DatabaseUnavailable(PlacementError):
     text = 'The database of the service is not available at present. Please try again.'
 
 
+class TextNotStorable(BadRequest):
+    """Text that the database cannot hold in its character set (a 4-byte character on utf8mb3, say)."""
+
+    text = 'The request has a character that the database of the service cannot store.'
+
+
 # --- resource classes and traits (http.md 5.2, 5.3, 5.16) -----------------------------------------------------------------
 
 

@@ -1,0 +1,25 @@
+"""GET /: the discovery document, and the health check of most deployments (contract: http.md 1.2)."""
+
+import webob
+
+from placement import microversion
+from placement.db.engine import utcnow
+from placement.http import Request, json_response
+
+DOCUMENT = {
+    'versions': [
+        {
+            'id': f'v{microversion.text(microversion.MIN_VERSION)}',
+            'min_version': microversion.text(microversion.MIN_VERSION),
+            'max_version': microversion.text(microversion.MAX_VERSION),
+            'status': 'CURRENT',
+            # Empty on purpose: relative to wherever the client reached the document.
+            'links': [{'rel': 'self', 'href': ''}],
+        }
+    ]
+}
+
+
+def discover(request: Request) -> webob.Response:
+    """Which microversions are served."""
+    return json_response(request, DOCUMENT, last_modified=utcnow())

@@ -1,0 +1,129 @@
+"""What handlers see of HTTP: the request with its validated body and query, and the builders of responses (contract: http.md 2)."""
+
+import datetime
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+import webob
+from webob.multidict import MultiDict
+
+from placement import errors
+from placement.context import RequestContext
+from placement.microversion import Version
+from placement.schemas import VersionedSchema
+
+JSON = 'application/json'
+# From this version on, answers say how old they are (http.md 2.9).
+CACHE_HEADERS_SINCE = (1, 15)
+
+
+class Request(webob.BaseRequest):
+    """One request, on its way from the dispatcher to a handler."""
+
+    # Set by app.py before a handler sees the request.
+    context: RequestContext
+    version: Version
+    # The variable segments of the path, verbatim: {'uuid': …}.
+    segments: dict[str, str]
+
+    def json(self, schema: VersionedSchema) -> Any:
+        """The body, parsed and validated against `schema` at the version of the request.
+
+        Raises errors.MalformedJson, errors.InvalidBody.
+        """
+        return schema.validate_body(parse_json(self.body), self.version)
+
+    def query(self, schema: VersionedSchema) -> 'MultiDict[str, str]':
+        """The parameters of the query string in their order, validated against `schema` (which sees the last value of each).
+
+        Raises errors.InvalidQuery.
+        """
+        parameters = self.parameters()
+        schema.validate_query(dict(parameters), self.version)
+        return parameters
+
+    def parameters(self) -> 'MultiDict[str, str]':
+        """The parameters of the query string in their order, not validated. Raises errors.InvalidQuery for undecodable bytes."""
+        try:
+            return MultiDict(self.GET.items())
+        except UnicodeDecodeError as exc:
+            raise errors.InvalidQuery(reason=str(exc)) from exc
+
+    def href(self, path: str) -> str:
+        """`path` below the mount point of the service, as links in bodies show it."""
+        return self.script_name + path
+
+
+def parse_json(raw: bytes) -> Any:
+    """The value that a JSON text in UTF-8 stands for. Raises errors.MalformedJson."""
+    try:
+        return json.loads(raw.decode('utf-8'), parse_constant=_refuse_constant)
+    except RecursionError as exc:
+        raise errors.MalformedJson(reason='nested too deeply') from exc
+    except ValueError as exc:
+        raise errors.MalformedJson(reason=exc) from exc
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f'{name} is not a number in JSON')
+
+
+def dump_json(value: Any) -> bytes:
+    """`value` as ASCII-only JSON."""
+    try:
+        raw = orjson.dumps(value)
+    except TypeError:  # a number beyond 64 bits
+        raw = b'\xff'
+    return raw if raw.isascii() else json.dumps(value).encode()
+
+
+def json_response(
+    request: Request,
+    body: Any,
+    *,
+    last_modified: datetime.datetime | None = None,
+    cached: bool = True,
+    status: int = 200,
+    location: str | None = None,
+) -> webob.Response:
+    """An answer with a JSON body (`bytes` are taken as encoded already).
+
+    `cached`: the route shows its age (http.md 2.9) by `last_modified`, a naive UTC time, or not at all where that is None.
+    """
+    raw = body if isinstance(body, bytes) else dump_json(body)
+    response = webob.Response(raw, status=status, content_type=JSON, charset=None)
+    if location is not None:
+        _set_location(request, response, location)
+    if cached:
+        set_cache_headers(request, response, last_modified)
+    return response
+
+
+def empty_response(request: Request, *, status: int = 204, location: str | None = None) -> webob.Response:
+    """An answer without a body, and so without a content type."""
+    response = webob.Response(status=status)
+    del response.content_type
+    response.content_length = 0
+    if location is not None:
+        _set_location(request, response, location)
+    return response
+
+
+def _set_location(request: Request, response: webob.Response, path: str) -> None:
+    response.location = request.host_url + request.href(path)
+
+
+def set_cache_headers(request: Request, response: webob.Response, last_modified: datetime.datetime | None) -> None:
+    """Say how old the answer is, from 1.15 on; `last_modified` is a naive UTC time, None leaves that header out."""
+    if request.version >= CACHE_HEADERS_SINCE:
+        response.cache_control = 'no-cache'
+        if last_modified is not None:
+            response.last_modified = last_modified.replace(tzinfo=datetime.UTC)
+
+
+def newest(rows: Iterable[Any], default: datetime.datetime | None = None) -> datetime.datetime | None:
+    """The latest change (`updated_at`, else `created_at`) among rows; `default` if there is none."""
+    times = [row.updated_at or row.created_at for row in rows]
+    return max((time for time in times if time is not None), default=default)

@@ -1,0 +1,135 @@
+"""JSON schemas of bodies and query strings: one module per resource, later versions as deltas on earlier ones.
+
+A schema of a resource module is a `VersionedSchema`: the schema at its first version, and the changes that later versions made.
+Reading it top to bottom is reading its history.
+"""
+
+import copy
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jsonschema
+from jsonschema import exceptions
+
+from placement import errors
+from placement.uuids import is_uuid_like
+
+Schema = dict[str, Any]
+Version = tuple[int, int]
+
+MAX_INT = 2147483647
+RESOURCE_CLASS_PATTERN = '^[A-Z0-9_]+$'
+UUID_KEY_PATTERN = '^[0-9a-fA-F-]{36}$'
+UUID: Schema = {'type': 'string', 'format': 'uuid'}
+GENERATION: Schema = {'type': 'integer'}
+
+# Longest excerpt of a schema or of a client's data in an error text, in characters.
+_EXCERPT = 1000
+
+
+def closed(required: Schema, optional: Schema | None = None) -> Schema:
+    """The schema of an object with exactly these properties."""
+    return {
+        'type': 'object',
+        'properties': {**required, **(optional or {})},
+        'required': list(required),
+        'additionalProperties': False,
+    }
+
+
+class VersionedSchema:
+    """A JSON schema and its history.
+
+    `base` is the schema at the first version; `changes` maps a later version to a function that turns a copy of the schema before
+    into the schema from there on.
+    """
+
+    def __init__(self, base: Schema, changes: Mapping[Version, Callable[[Schema], Schema]] | None = None) -> None:
+        self.base = base
+        self.changes = dict(changes or {})
+
+    def at(self, version: Version) -> Schema:
+        """The schema in force at a version."""
+        return self._at(self._since(version))
+
+    def _since(self, version: Version) -> Version | None:
+        return max((step for step in self.changes if step <= version), default=None)
+
+    @functools.cache  # noqa: B019 - schemas are module constants, they live as long as the process
+    def _at(self, since: Version | None) -> Schema:
+        schema = copy.deepcopy(self.base)
+        for step in sorted(self.changes):
+            if since is not None and step <= since:
+                schema = self.changes[step](schema)
+        return schema
+
+    @functools.cache  # noqa: B019
+    def _validator(self, since: Version | None) -> Any:
+        return _Validator(self._at(since), format_checker=_FORMATS)
+
+    def _problem(self, value: Any, version: Version) -> str | None:
+        error = exceptions.best_match(self._validator(self._since(version)).iter_errors(value))
+        return None if error is None else _explain(error)
+
+    def validate_body(self, value: Any, version: Version) -> Any:
+        """`value`, if it is a valid body at this version. Raises errors.InvalidBody."""
+        problem = self._problem(value, version)
+        if problem is not None:
+            raise errors.InvalidBody(reason=problem)
+        return value
+
+    def validate_query(self, value: dict[str, str], version: Version) -> None:
+        """Check query parameters, one value for each. Raises errors.InvalidQuery."""
+        problem = self._problem(value, version)
+        if problem is not None:
+            raise errors.InvalidQuery(reason=problem)
+
+
+def _explain(error: exceptions.ValidationError) -> str:
+    """The words of the library on one error, on one line and of bounded length (http.md 2.4)."""
+    return ' '.join(
+        (
+            f'{_excerpt(error.message)}  Failed validating {error.validator!r}',
+            f'in schema{_index(list(error.relative_schema_path)[:-1])}: {_excerpt(error.schema)} ',
+            f'On instance{_index(error.relative_path)}: {_excerpt(error.instance)}',
+        )
+    ).replace('\n', ' ')
+
+
+def _index(path: Any) -> str:
+    return ''.join(f'[{step!r}]' for step in path)
+
+
+def _excerpt(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _EXCERPT else f'{text[:_EXCERPT]}…'
+
+
+# In Python's expressions a final "$" also matches before a trailing newline. The API means the true end (http.md 2.4), but clients
+# know the expressions by their text, so the keywords are mended and not the expressions.
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _schema: Schema) -> Iterator[exceptions.ValidationError]:
+    if validator.is_type(instance, 'string') and not (re.search(pattern, instance) and not instance.endswith('\n')):
+        yield exceptions.ValidationError(f'{instance!r} does not match {pattern!r}')
+
+
+def _pattern_properties(
+    validator: Any, patterns: Schema, instance: Any, schema: Schema
+) -> Iterator[exceptions.ValidationError]:
+    if validator.is_type(instance, 'object'):
+        for key in instance:
+            if key.endswith('\n'):
+                known = ', '.join(repr(pattern) for pattern in patterns)
+                yield exceptions.ValidationError(f'{key!r} does not match any of the regexes: {known}')
+    yield from _BASE.VALIDATORS['patternProperties'](validator, patterns, instance, schema)
+
+
+_BASE = jsonschema.Draft202012Validator
+_Validator = jsonschema.validators.extend(
+    _BASE, {'pattern': _pattern, 'patternProperties': _pattern_properties}
+)
+_FORMATS = jsonschema.FormatChecker(formats=())
+_FORMATS.checks('uuid')(lambda value: not isinstance(value, str) or is_uuid_like(value))
