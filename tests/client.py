@@ -8,7 +8,7 @@ LATEST = '1.39'
 
 
 class Client:
-    """Calls as `admin` unless told otherwise; answers are httpx responses (`status_code`, `headers`, `text`, `json()`)."""
+    """Calls as `admin` unless told otherwise; answers are httpx responses (`status_code`, `headers`, `json()`)."""
 
     def __init__(self, http: httpx.Client) -> None:
         self.http = http
@@ -36,8 +36,8 @@ class Client:
     ) -> httpx.Response:
         """Send one request.
 
-        `json` is a body to encode (None: no body), `content` one to send as it is (with a content-type in `headers`). A `version`
-        or `token` of None leaves its header out; `headers` win over both.
+        `json` is a body to encode (None: no body), `content` one to send as it is (with a content-type in `headers`).
+        A `version` or `token` of None leaves its header out; `headers` win over both.
         """
         sent = {'accept': 'application/json'}
         if token is not None:

@@ -1,4 +1,4 @@
-"""The databases that tests run on: SQLite files and a private MariaDB server. Used by the `database` fixture of conftest.py."""
+"""The databases that tests run on: SQLite files and a private MariaDB server. Used by the fixtures of conftest.py."""
 
 import contextlib
 import dataclasses
@@ -88,7 +88,7 @@ def missing_mariadb() -> str | None:
 
 @contextlib.contextmanager
 def mariadb(directory: Path) -> Iterator[MariaDB]:
-    """A server on a free port of 127.0.0.1 with its data in `directory`, which should be short, empty and disposable."""
+    """A server on a free port of 127.0.0.1 with its data in `directory`, a short, disposable path."""
     user = f'--user={getpass.getuser()}'
     data = directory / 'data'
     install = subprocess.run(
@@ -107,7 +107,7 @@ def mariadb(directory: Path) -> Iterator[MariaDB]:
         timeout=120,
     )
     if install.returncode:
-        raise processes.NotReady(f'mariadb-install-db ended with {install.returncode}:\n{install.stdout}{install.stderr}')
+        raise processes.NotReady(f'mariadb-install-db: {install.returncode}\n{install.stdout}{install.stderr}')
     with contextlib.ExitStack() as stack:
         # Another process may take the port between the look and the start.
         for attempt in range(1, _PORT_ATTEMPTS + 1):
@@ -158,4 +158,5 @@ def _mariadbd(server: MariaDB, directory: Path, user: str) -> Iterator[None]:
 
 def _program(name: str) -> str | None:
     """Where a program is; the server's folder is not on everybody's path."""
-    return shutil.which(name, path=os.pathsep.join([os.environ.get('PATH', os.defpath), '/usr/sbin', '/usr/local/sbin']))
+    path = os.pathsep.join([os.environ.get('PATH', os.defpath), '/usr/sbin', '/usr/local/sbin'])
+    return shutil.which(name, path=path)

@@ -33,12 +33,13 @@ def running(
     ready: Callable[[], bool],
     seconds: float = 60,
     env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
     pass_fds: Sequence[int] = (),
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run `command` while the block runs; its output goes to `log`.
 
-    The block starts when `ready()` is true; NotReady (with the end of the log) if that takes more than `seconds` or the process ends.
-    At the end the process gets SIGTERM, then SIGKILL. If the tests themselves are killed, the kernel kills the process.
+    The block starts when `ready()` is true; NotReady (with the end of the log) if that takes more than `seconds` or the
+    process ends. At the end the process gets SIGTERM, then SIGKILL. If the tests themselves are killed, the kernel kills the process.
     """
     with log.open('ab') as output:
         process = subprocess.Popen(
@@ -46,7 +47,8 @@ def running(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=None if env is None else dict(env),
+            env=env,
+            cwd=cwd,
             pass_fds=pass_fds,
             start_new_session=True,  # an interrupt from the keyboard reaches it through us, in order
             preexec_fn=_die_with_parent,
