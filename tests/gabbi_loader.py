@@ -1,7 +1,7 @@
 """Runs one file of gabbits/ against a WSGI application. Used by tests/functional/test_gabbits.py.
 
-A file may use `$ENVIRON['SOMETHING_UUID']` for any such name: it stands for a new uuid, the same all over the file. What
-it lists under `fixtures:` are the classes of tests/gabbi_fixtures.py.
+A file may use `$ENVIRON['SOMETHING_UUID']` for any such name: it stands for a new uuid, the same all over the file.
+What it lists under `fixtures:` are the classes of tests/gabbi_fixtures.py.
 """
 
 import contextlib

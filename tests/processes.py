@@ -39,7 +39,7 @@ def running(
     """Run `command` while the block runs; its output goes to `log`.
 
     The block starts when `ready()` is true; NotReady (with the end of the log) if that takes more than `seconds` or the
-    process ends. At the end the process gets SIGTERM, then SIGKILL. If the tests themselves are killed, the kernel kills the process.
+    process ends. At the end the process gets SIGTERM, then SIGKILL. If the tests are killed, so is it.
     """
     with log.open('ab') as output:
         process = subprocess.Popen(

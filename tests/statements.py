@@ -30,7 +30,7 @@ class Statements:
 def counted() -> Iterator[Statements]:
     """Record the statements of all engines in this thread while the block runs.
 
-    A statement run for many rows at once (executemany) counts once per row unless the driver sends it as one.
+    A statement run for many rows at once (executemany) counts as often as the driver goes to the database for it.
     """
     seen = Statements()
     thread = threading.get_ident()
@@ -40,7 +40,7 @@ def counted() -> Iterator[Statements]:
             seen.texts.append(text)
 
     def on_execute(_conn: Any, cursor: Any, statement: str, parameters: Any, _context: Any, executemany: bool) -> None:
-        rows = len(parameters) if executemany and not _one_statement(cursor, statement) else 1
+        rows = len(parameters) if executemany and _sent_one_by_one(cursor, statement) else 1
         for _ in range(rows):
             record(statement)
 
@@ -60,8 +60,6 @@ def counted() -> Iterator[Statements]:
             sa.event.remove(sa.Engine, event, listener)
 
 
-def _one_statement(cursor: Any, statement: str) -> bool:
-    """PyMySQL turns INSERT … VALUES for many rows into one statement; SQLite runs a prepared statement for each."""
-    return type(cursor).__module__.startswith('pymysql') and statement.lstrip().upper().startswith(
-        ('INSERT', 'REPLACE')
-    )
+def _sent_one_by_one(cursor: Any, statement: str) -> bool:
+    """PyMySQL makes one statement of an INSERT of many rows, and a round trip for each row of anything else."""
+    return type(cursor).__module__.startswith('pymysql') and not statement.lstrip().upper().startswith('INSERT')
