@@ -1,16 +1,16 @@
 """Cases for GET /allocation_candidates: reads the case files, builds their worlds, judges answers.
 
-Two files have the same form: `candidate_cases.yaml` of the contract (its schema is documented at its top; it lies beside this
-repository, or where the environment variable PLACEMENT_CONTRACT says) and our own `tests/cases/candidates.yaml`. Used by
-`tests/functional/test_candidate_cases.py` (the service) and by `tests/property/` (the oracle, the solver on random worlds).
+Two files have the same form: `candidate_cases.yaml` of the contract (its schema is told at its top; it lies beside
+this repository, or where the environment variable PLACEMENT_CONTRACT says) and our `tests/cases/candidates.yaml`.
+Used by `tests/functional/test_candidate_cases.py` (the service) and by `tests/property/` (the oracle, random worlds).
 
     for case in load(OWN_CASES):            # or load(contract_cases())
         build_sql(connection, case.world)   # tables exist, and no provider yet; or build_http(send, case.world)
         ... ask for case.path + '?' + case.query at version case.version with the options case.config ...
         assert problems(case, Response(status, headers, body), full) == []
 
-`full` is the body answered to `case.full`, the case without the arbitrary choice (limit, cap); only cases of kind "bounded"
-have one. For kind "defect" (the reference errs), `case.expect` is the recommended answer.
+`full` is the body answered to `case.full`, the case without the arbitrary choice (limit, cap); only cases of kind
+"bounded" have one. For kind "defect" (the reference errs), `case.expect` is the recommended answer.
 Everything in a `World` is named by uuid; `World.names` gives the names back.
 """
 
@@ -179,7 +179,7 @@ def make_world(entry: Mapping[str, Any]) -> World:
 
 
 def fill_in(query: str, world: World) -> str:
-    """A query with uuids instead of <rp:NAME> and <agg:NAME>; a name that the world lacks gives a uuid that it lacks."""
+    """A query with uuids instead of <rp:NAME> and <agg:NAME>; a name that the world lacks gives an unknown uuid."""
     uuids = {name: value for value, name in world.names.items()}
     return re.sub('<(rp|agg):([^>]*)>', lambda match: uuids.get(match[2]) or str(uuid.uuid5(_UNKNOWN, match[0])), query)
 
@@ -289,7 +289,7 @@ def build_http(send: Send, world: World) -> None:
                 ask('PUT', f'/{kind}/{name}', '1.39')
     for provider in world.providers:
         path = f'/resource_providers/{provider.uuid}'
-        body = {'uuid': provider.uuid, 'name': provider.name, 'parent_provider_uuid': provider.parent}
+        body: dict[str, Any] = {'uuid': provider.uuid, 'name': provider.name, 'parent_provider_uuid': provider.parent}
         generation = ask('POST', '/resource_providers', '1.39', body)['generation']
         for part, content in (
             ('inventories', dict(provider.inventories)),
