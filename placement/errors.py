@@ -1,8 +1,8 @@
 """Every error the API answers with, one class each: HTTP status, error code and text.
 
-Anything may raise these; `app.py` alone turns them into responses. Clients match on `code` and on fragments of the text
-(contract: http.md 2.8 and 5, phrases.md), so a text may grow but keeps its listed words. `{names}` in a text are the keyword
-arguments of the class.
+Anything may raise these; `app.py` alone turns them into responses. Clients match on `code` and on fragments of the
+text (contract: http.md 2.8 and 5, phrases.md), so a text may grow but keeps its listed words. `{names}` in a text are
+the keyword arguments of the class.
 """
 
 from typing import Any, ClassVar
@@ -172,7 +172,8 @@ class TextNotStorable(BadRequest):
     text = 'The request has a character that the database of the service cannot store.'
 
 
-# --- resource classes and traits (http.md 5.2, 5.3, 5.16) -----------------------------------------------------------------
+# --- resource classes and traits (http.md 5.2, 5.3, 5.16)
+# -----------------------------------------------------------------
 
 
 class ResourceClassNotFound(NotFound):
@@ -247,7 +248,8 @@ class TraitAssociatedFilterInvalid(BadRequest):
     text = 'The query parameter "associated" only accepts "true" or "false"'
 
 
-# --- resource providers (http.md 5.4, 5.5) ---------------------------------------------------------------------------------
+# --- resource providers (http.md 5.4, 5.5)
+# ---------------------------------------------------------------------------------
 
 
 class ProviderNotFound(NotFound):
@@ -271,9 +273,7 @@ class ProviderOfAllocationsNotFound(NotFound):
 class ProviderNotCreated(BadRequest):
     """POST of a provider that cannot be; `reason` says why."""
 
-    text = (
-        'Unable to create resource provider "{name}", {uuid}: Object action create failed because: {reason}'
-    )
+    text = 'Unable to create resource provider "{name}", {uuid}: Object action create failed because: {reason}'
 
 
 class ProviderNotUpdated(BadRequest):
@@ -310,7 +310,8 @@ class ProviderInUse(Conflict):
     text = 'Unable to delete resource provider {uuid}: Resource provider has allocations.'
 
 
-# --- inventories, aggregates and traits of a provider (http.md 5.6 to 5.11) --------------------------------------------------
+# --- inventories, aggregates and traits of a provider (http.md 5.6 to 5.11)
+# --------------------------------------------------
 
 
 class InventoryNotFound(NotFound):
@@ -335,7 +336,8 @@ class InventoryMissing(BadRequest):
 
 
 class InventoryCapacityInvalid(BadRequest):
-    """An inventory whose reserved amount exceeds its total; `action` is create or update, `relation` the violated one."""
+    """An inventory whose reserved amount exceeds its total; `action` is create or update, `relation` the violated
+    one."""
 
     text = (
         "Unable to {action} inventory for resource provider {uuid}: Invalid inventory for '{resource_class}' on "
@@ -360,8 +362,7 @@ class InventoryExists(Conflict):
 
     code = CONCURRENT_UPDATE
     text = (
-        'Update conflict: resource provider {uuid} already has an inventory of {resource_class}; '
-        'use PUT to change it.'
+        'Update conflict: resource provider {uuid} already has an inventory of {resource_class}; use PUT to change it.'
     )
 
 
@@ -399,7 +400,8 @@ class ProviderChanged(Conflict):
     text = 'Update conflict: Another thread concurrently updated the resource provider data. Please try again.'
 
 
-# --- allocations (http.md 5.13 to 5.15, 6) -----------------------------------------------------------------------------------
+# --- allocations (http.md 5.13 to 5.15, 6)
+# -----------------------------------------------------------------------------------
 
 
 class ConsumerUuidMalformed(BadRequest):
@@ -473,7 +475,8 @@ class AllocationRace(Conflict):
     )
 
 
-# --- reshaper (http.md 6.6) -----------------------------------------------------------------------------------------------
+# --- reshaper (http.md 6.6)
+# -----------------------------------------------------------------------------------------------
 
 
 class ReshapeProviderNotFound(BadRequest):
@@ -503,7 +506,8 @@ class ReshapeRace(Conflict):
     text = 'update conflict: Another thread concurrently updated the resource provider data'
 
 
-# --- query values shared by GET /resource_providers and GET /allocation_candidates (http.md 5.4, candidates.md 1.4) ----------
+# --- query values shared by GET /resource_providers and GET /allocation_candidates (http.md 5.4, candidates.md 1.4)
+# ----------
 
 
 class ResourcesMalformed(BadRequest):
@@ -536,7 +540,10 @@ class ResourcesClassUnknown(BadRequest):
 class RequiredTraitsMalformed(BadRequest):
     """`required` has an empty name, or a form that the microversion does not know; `example` is the right form."""
 
-    text = "Invalid query string parameters: Expected 'required' parameter value of the form: {example}. Got{reason}: {value}"
+    text = (
+        "Invalid query string parameters: Expected 'required' parameter value of the form: {example}. "
+        'Got{reason}: {value}'
+    )
 
 
 class AnyTraitsTooEarly(BadRequest):
@@ -581,9 +588,7 @@ class MemberOfListWithoutPrefix(BadRequest):
 class MemberOfNotUuid(BadRequest):
     """An aggregate that is no uuid."""
 
-    text = (
-        "Invalid query string parameters: Expected '{key}' parameter to contain valid UUID(s). Got: {value}"
-    )
+    text = "Invalid query string parameters: Expected '{key}' parameter to contain valid UUID(s). Got: {value}"
 
 
 class MemberOfForbiddenTooEarly(BadRequest):
@@ -592,7 +597,8 @@ class MemberOfForbiddenTooEarly(BadRequest):
     text = 'Forbidden {key} parameters are not supported in the specified microversion'
 
 
-# --- GET /allocation_candidates only (candidates.md 1.4) -----------------------------------------------------------------------
+# --- GET /allocation_candidates only (candidates.md 1.4)
+# -----------------------------------------------------------------------
 
 
 class InTreeNotUuid(BadRequest):
@@ -652,10 +658,7 @@ class ResourcesMissing(BadRequest):
 class OrphanTraits(BadRequest):
     """Traits without resources (before 1.36)."""
 
-    text = (
-        'All traits parameters must be associated with resources.  '
-        'Found the following orphaned traits keys: {keys}'
-    )
+    text = 'All traits parameters must be associated with resources.  Found the following orphaned traits keys: {keys}'
 
 
 class OrphanMemberOf(BadRequest):
@@ -682,14 +685,10 @@ class NoGroup(BadRequest):
 class GroupTraitsConflict(BadRequest):
     """Groups that require what they forbid; `conflicts` is like `required1: (T)`."""
 
-    text = (
-        'Conflicting required and forbidden traits found in the following traits keys: {conflicts}'
-    )
+    text = 'Conflicting required and forbidden traits found in the following traits keys: {conflicts}'
 
 
 class GroupPolicyRequired(BadRequest):
     """Several suffixed groups without `group_policy`."""
 
-    text = (
-        'The "group_policy" parameter is required when specifying more than one "resources{{N}}" parameter.'
-    )
+    text = 'The "group_policy" parameter is required when specifying more than one "resources{{N}}" parameter.'

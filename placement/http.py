@@ -1,4 +1,5 @@
-"""What handlers see of HTTP: the request with its validated body and query, and the builders of responses (contract: http.md 2)."""
+"""What handlers see of HTTP: the request with its validated body and query, and the builders of responses (contract:
+http.md 2)."""
 
 import datetime
 import json
@@ -7,6 +8,7 @@ from typing import Any
 
 import orjson
 import webob
+from oslo_config import cfg
 from webob.multidict import MultiDict
 
 from placement import errors
@@ -23,6 +25,7 @@ class Request(webob.BaseRequest):
     """One request, on its way from the dispatcher to a handler."""
 
     # Set by app.py before a handler sees the request.
+    conf: cfg.ConfigOpts
     context: RequestContext
     version: Version
     # The variable segments of the path, verbatim: {'uuid': …}.
@@ -36,7 +39,8 @@ class Request(webob.BaseRequest):
         return schema.validate_body(parse_json(self.body), self.version)
 
     def query(self, schema: VersionedSchema) -> 'MultiDict[str, str]':
-        """The parameters of the query string in their order, validated against `schema` (which sees the last value of each).
+        """The parameters of the query string in their order, validated against `schema` (which sees the last value of
+        each).
 
         Raises errors.InvalidQuery.
         """
@@ -45,7 +49,8 @@ class Request(webob.BaseRequest):
         return parameters
 
     def parameters(self) -> 'MultiDict[str, str]':
-        """The parameters of the query string in their order, not validated. Raises errors.InvalidQuery for undecodable bytes."""
+        """The parameters of the query string in their order, not validated. Raises errors.InvalidQuery for
+        undecodable bytes."""
         try:
             return MultiDict(self.GET.items())
         except UnicodeDecodeError as exc:
@@ -90,7 +95,8 @@ def json_response(
 ) -> webob.Response:
     """An answer with a JSON body (`bytes` are taken as encoded already).
 
-    `cached`: the route shows its age (http.md 2.9) by `last_modified`, a naive UTC time, or not at all where that is None.
+    `cached`: the route shows its age (http.md 2.9) by `last_modified`, a naive UTC time, or not at all where that is
+    None.
     """
     raw = body if isinstance(body, bytes) else dump_json(body)
     response = webob.Response(raw, status=status, content_type=JSON, charset=None)

@@ -6,7 +6,8 @@ import microversion_parse
 
 from placement import errors
 
-# What each version brought. The routes table, the schemas and the renderers refer to these numbers; docs/microversions.md is made of them.
+# What each version brought. The routes table, the schemas and the renderers refer to these numbers;
+# docs/microversions.md is made of them.
 HISTORY: dict[tuple[int, int], str] = {
     (1, 0): 'Resource providers, their inventories, usages and allocations; the allocations of a consumer.',
     (1, 1): 'Aggregates of a provider: GET and PUT; the `aggregates` link.',
@@ -50,9 +51,10 @@ HISTORY: dict[tuple[int, int], str] = {
     (1, 39): '`required=in:T1,T2` (any of them), and repeated `required`.',
 }
 
-Version = tuple[int, int]
+# A tuple (major, minor) that prints as `1.39`.
+Version = microversion_parse.Version
 VERSIONS = [f'{major}.{minor}' for major, minor in HISTORY]
-MIN_VERSION, MAX_VERSION = min(HISTORY), max(HISTORY)
+MIN_VERSION, MAX_VERSION = Version(*min(HISTORY)), Version(*max(HISTORY))
 SERVICE_TYPE = 'placement'
 
 
@@ -64,18 +66,12 @@ def negotiate(header: str | None) -> Version:
     """
     headers = {} if header is None else {microversion_parse.STANDARD_HEADER: header}
     try:
-        found = microversion_parse.extract_version(headers, SERVICE_TYPE, VERSIONS)
+        return microversion_parse.extract_version(headers, SERVICE_TYPE, VERSIONS)
     except TypeError as exc:
         raise errors.MicroversionInvalid(value=_wanted(headers)) from exc
     except ValueError as exc:
         raise errors.MicroversionUnacceptable(value=_wanted(headers)) from exc
-    return found.major, found.minor
 
 
 def _wanted(headers: dict[str, str]) -> str | None:
     return microversion_parse.get_version(headers, SERVICE_TYPE)
-
-
-def text(version: Version) -> str:
-    """`1.39` of (1, 39)."""
-    return f'{version[0]}.{version[1]}'

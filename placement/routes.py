@@ -1,7 +1,8 @@
 """THE route table: reading it is reading the API (contract: http.md 1.6, 4.2). `app.py` dispatches by it.
 
-One line per path and method: the handler, the policy rule, the versions in which it exists, and what it takes and gives:
-`takes_json` – a JSON body is required, other media types are 415; `gives_json` – an Accept without JSON is 406.
+One line per path and method: the handler, the policy rule, the versions in which it exists, and what it takes and
+gives: `takes_json` – a JSON body is required, other media types are 415; `gives_json` – an Accept without JSON is
+406.
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from placement.handlers import (
     usages,
 )
 from placement.http import Request
-from placement.microversion import MAX_VERSION, MIN_VERSION, Version
+from placement.microversion import MAX_VERSION, MIN_VERSION
 
 Handler = Callable[[Request], webob.Response]
 
@@ -36,8 +37,8 @@ class Route:
     path: str
     handler: Handler
     rule: str | None
-    since: Version = MIN_VERSION
-    until: Version = MAX_VERSION
+    since: tuple[int, int] = MIN_VERSION
+    until: tuple[int, int] = MAX_VERSION
     takes_json: bool = False
     gives_json: bool = False
     # What a version below `since` gets: 404, or for historical reasons 405.
@@ -55,6 +56,7 @@ INVENTORIES, INVENTORY = f'{RP}/inventories', f'{RP}/inventories/{{resource_clas
 CLASS, TRAIT, CONSUMER = '/resource_classes/{name}', '/traits/{name}', '/allocations/{consumer_uuid}'
 
 # fmt: off
+# ruff: noqa: E501
 ROUTES: tuple[Route, ...] = (
     _get('/', root.discover, None, gives_json=False),
 
@@ -122,7 +124,8 @@ _NAMES = {_key(route.path): [part[1:-1] for part in route.path.split('/') if par
 
 
 def match(path: str) -> tuple[dict[str, list[Route]], dict[str, str]] | None:
-    """The methods of a path, each with its routes by version, and the values of the path's variable segments; None if there is no such path.
+    """The methods of a path, each with its routes by version, and the values of the path's variable segments; None if
+    there is no such path.
 
     The match is exact: no trailing slash, no empty segment.
     """

@@ -1,6 +1,7 @@
 """The database engine and the transactions on it. Every object function runs its statements through `read` or `write`.
 
-Dialect differences of transactions live here, one named function each (contract: service.md 3.4, 6.2; decisions A01, A02, A08, G07).
+Dialect differences of transactions live here, one named function each (contract: service.md 3.4, 6.2; decisions A01,
+A02, A08, G07).
 """
 
 import contextlib
@@ -30,7 +31,8 @@ context_manager = enginefacade.transaction_context()
 
 
 def configure(conf: cfg.ConfigOpts) -> None:
-    """Point the engine at `[placement_database]`; nothing is connected yet, so that a start outlives a database that is down."""
+    """Point the engine at `[placement_database]`; nothing is connected yet, so that a start outlives a database that
+    is down."""
     group = conf.placement_database
     context_manager.configure(
         connection=group.connection,
@@ -61,7 +63,8 @@ context_manager.append_on_engine_create(_prepare)
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
-    """Readers never wait (WAL), writers queue instead of failing (a busy wait, and BEGIN IMMEDIATE before their first read)."""
+    """Readers never wait (WAL), writers queue instead of failing (a busy wait, and BEGIN IMMEDIATE before their first
+    read)."""
 
     @sa.event.listens_for(engine, 'connect')
     def _set_pragmas(connection: Any, _record: Any) -> None:
@@ -93,22 +96,25 @@ def write(
 ) -> T:
     """Run `work` in one write transaction and commit it; all of it happens or nothing.
 
-    A deadlock, a lock time-out, a Galera certification failure, a duplicate key, a connection lost before the commit, or
-    `work` raising `retry()` starts it again in a new transaction, `attempts` times in all (a negative number: for ever).
+    A deadlock, a lock time-out, a Galera certification failure, a duplicate key, a connection lost before the commit,
+    or `work` raising `retry()` starts it again in a new transaction, `attempts` times in all (a negative number: for
+    ever).
 
-    Raises `exhausted()` when conflicts persist, errors.DatabaseUnavailable when the database is away, errors.TextNotStorable for
-    text that the database cannot hold, and what `work` raises; nothing is written then.
+    Raises `exhausted()` when conflicts persist, errors.DatabaseUnavailable when the database is away,
+    errors.TextNotStorable for text that the database cannot hold, and what `work` raises; nothing is written then.
     """
     return _attempt(lambda: _run(work, write=True), attempts=attempts, exhausted=exhausted)
 
 
 def retry(error: errors.PlacementError) -> db_exc.RetryRequest:
-    """What `work` raises when another writer was faster: tried again in a new transaction, and `error` if that never helps."""
+    """What `work` raises when another writer was faster: tried again in a new transaction, and `error` if that never
+    helps."""
     return db_exc.RetryRequest(error)
 
 
 def require_rows(result: sa.CursorResult[Any], count: int, error: errors.PlacementError) -> None:
-    """Check a guarded statement (`UPDATE … WHERE generation = :seen`): it must have hit `count` rows. Raises `retry(error)`."""
+    """Check a guarded statement (`UPDATE … WHERE generation = :seen`): it must have hit `count` rows. Raises
+    `retry(error)`."""
     if result.rowcount != count:
         raise retry(error)
 
@@ -140,7 +146,9 @@ def _commit(transaction: sa.RootTransaction) -> None:
 
 
 def _is_transient(exc: BaseException) -> bool:
-    return isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBConnectionError) or _is_sqlite_busy(exc)
+    return isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBConnectionError) or _is_sqlite_busy(
+        exc
+    )
 
 
 def _is_sqlite_busy(exc: BaseException) -> bool:
@@ -161,7 +169,8 @@ def _attempt(once: Callable[[], T], attempts: int, exhausted: Callable[[], error
 
 @contextlib.contextmanager
 def _translated(exhausted: Callable[[], errors.PlacementError]) -> Iterator[None]:
-    """Turn what the database says in the end into an answer for the client; its words stay in the log (decisions A13, A14)."""
+    """Turn what the database says in the end into an answer for the client; its words stay in the log (decisions A13,
+    A14)."""
     try:
         yield
     except (db_exc.DBDeadlock, db_exc.DBDuplicateEntry) as exc:
@@ -171,6 +180,7 @@ def _translated(exhausted: Callable[[], errors.PlacementError]) -> Iterator[None
     except (db_exc.DBDataError, db_exc.DBInvalidUnicodeParameter) as exc:
         raise errors.TextNotStorable() from exc
     except sa.exc.OperationalError as exc:
-        # Locked, read-only, disk full, access denied: the client cannot mend it, the operator can, and nothing was written.
+        # Locked, read-only, disk full, access denied: the client cannot mend it, the operator can, and nothing was
+        # written.
         LOG.error('The database refuses to work: %s', exc.orig)
         raise errors.DatabaseUnavailable() from exc

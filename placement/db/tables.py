@@ -1,7 +1,7 @@
 """The database schema at head, as SQLAlchemy Core tables (contract: service.md 1.2).
 
-Column and constraint names are a public interface: the reference and exporters use the same database. Change nothing here
-without a migration, and add no migration that the reference does not know.
+Column and constraint names are a public interface: the reference and exporters use the same database. Change nothing
+here without a migration, and add no migration that the reference does not know.
 """
 
 import sqlalchemy as sa
@@ -73,9 +73,7 @@ allocations = _table(
     sa.Column('consumer_id', sa.String(36), nullable=False),
     sa.Column('resource_class_id', sa.Integer, nullable=False),
     sa.Column('used', sa.Integer, nullable=False),
-    sa.Index(
-        'allocations_resource_provider_class_used_idx', 'resource_provider_id', 'resource_class_id', 'used'
-    ),
+    sa.Index('allocations_resource_provider_class_used_idx', 'resource_provider_id', 'resource_class_id', 'used'),
     sa.Index('allocations_resource_class_id_idx', 'resource_class_id'),
     sa.Index('allocations_consumer_id_idx', 'consumer_id'),
 )

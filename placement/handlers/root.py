@@ -9,9 +9,9 @@ from placement.http import Request, json_response
 DOCUMENT = {
     'versions': [
         {
-            'id': f'v{microversion.text(microversion.MIN_VERSION)}',
-            'min_version': microversion.text(microversion.MIN_VERSION),
-            'max_version': microversion.text(microversion.MAX_VERSION),
+            'id': f'v{microversion.MIN_VERSION}',
+            'min_version': str(microversion.MIN_VERSION),
+            'max_version': str(microversion.MAX_VERSION),
             'status': 'CURRENT',
             # Empty on purpose: relative to wherever the client reached the document.
             'links': [{'rel': 'self', 'href': ''}],

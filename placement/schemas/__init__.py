@@ -1,7 +1,7 @@
 """JSON schemas of bodies and query strings: one module per resource, later versions as deltas on earlier ones.
 
-A schema of a resource module is a `VersionedSchema`: the schema at its first version, and the changes that later versions made.
-Reading it top to bottom is reading its history.
+A schema of a resource module is a `VersionedSchema`: the schema at its first version, and the changes that later
+versions made. Reading it top to bottom is reading its history.
 """
 
 import copy
@@ -42,8 +42,8 @@ def closed(required: Schema, optional: Schema | None = None) -> Schema:
 class VersionedSchema:
     """A JSON schema and its history.
 
-    `base` is the schema at the first version; `changes` maps a later version to a function that turns a copy of the schema before
-    into the schema from there on.
+    `base` is the schema at the first version; `changes` maps a later version to a function that turns a copy of the
+    schema before into the schema from there on.
     """
 
     def __init__(self, base: Schema, changes: Mapping[Version, Callable[[Schema], Schema]] | None = None) -> None:
@@ -107,8 +107,8 @@ def _excerpt(value: Any) -> str:
     return text if len(text) <= _EXCERPT else f'{text[:_EXCERPT]}…'
 
 
-# In Python's expressions a final "$" also matches before a trailing newline. The API means the true end (http.md 2.4), but clients
-# know the expressions by their text, so the keywords are mended and not the expressions.
+# In Python's expressions a final "$" also matches before a trailing newline. The API means the true end (http.md
+# 2.4), but clients know the expressions by their text, so the keywords are mended and not the expressions.
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Schema) -> Iterator[exceptions.ValidationError]:
@@ -128,8 +128,6 @@ def _pattern_properties(
 
 
 _BASE = jsonschema.Draft202012Validator
-_Validator = jsonschema.validators.extend(
-    _BASE, {'pattern': _pattern, 'patternProperties': _pattern_properties}
-)
+_Validator = jsonschema.validators.extend(_BASE, {'pattern': _pattern, 'patternProperties': _pattern_properties})
 _FORMATS = jsonschema.FormatChecker(formats=())
 _FORMATS.checks('uuid')(lambda value: not isinstance(value, str) or is_uuid_like(value))
