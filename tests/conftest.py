@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import databases
+from tests import databases, reference
 
 
 @pytest.fixture(scope='session')
@@ -57,3 +57,12 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> databases.Databa
     shared = request.getfixturevalue('mariadb_schema')
     databases.empty(shared)
     return shared
+
+
+@pytest.fixture(scope='session')
+def reference_python() -> str:
+    """The interpreter of an environment with the reference; the test is skipped where there is none."""
+    try:
+        return reference.python()
+    except reference.Unavailable as exc:
+        pytest.skip(str(exc))
