@@ -34,7 +34,7 @@ _EXPOSED_HEADERS = [
 
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register the options of the libraries on `conf`; calling it again on the same object changes nothing."""
-    # Logging options are command line options too, and those cannot be registered once `conf` is parsed, not even again.
+    # Logging options are command line options too, and they cannot be registered once `conf` is parsed, not even again.
     if 'debug' not in conf:
         log.register_options(conf)
     conf.register_opts(cors.CORS_OPTS, group='cors')

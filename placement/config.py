@@ -1,0 +1,135 @@
+"""Finding, reading and checking placement.conf (contract: service.md 3.1). Called by the WSGI module and the commands.
+
+Values come from the command line, else the environment (OS_<GROUP>__<OPTION>), else the files, else the defaults. A
+mistake ends the start with one sentence that names the option and where its value came from.
+"""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from placement import conf as options
+
+PROJECT = 'placement'
+CONFIG_DIR_VARIABLE = 'OS_PLACEMENT_CONFIG_DIR'
+
+
+class ConfigError(cfg.Error):
+    """The configuration is wrong; `str()` of it is one sentence for the operator."""
+
+
+def load(
+    conf: cfg.ConfigOpts,
+    argv: Sequence[str] = (),
+    *,
+    prog: str | None = None,
+    version: str | None = None,
+) -> cfg.ConfigOpts:
+    """Register our options on `conf`, fill it, check every value, and return it.
+
+    If the environment has OS_PLACEMENT_CONFIG_DIR, the file is `placement.conf` in that directory and must exist;
+    otherwise `placement.conf` and `<prog>.conf` are searched in the standard directories and may be missing.
+    `--config-file` and `--config-dir` in `argv` take their place. `prog` is the name of the program, by default that
+    of the running one.
+
+    Raises ConfigError.
+    """
+    options.register_opts(conf)
+    directory = os.environ.get(CONFIG_DIR_VARIABLE, '').strip()
+    files = [os.path.join(directory, f'{PROJECT}.conf')] if directory else None
+    try:
+        with _bad_values_raise():
+            conf(list(argv), project=PROJECT, prog=prog, version=version, default_config_files=files)
+    except ConfigError:
+        raise
+    except cfg.RequiredOptError as exc:
+        raise ConfigError(_missing(exc)) from exc
+    except cfg.ConfigFilesNotFoundError as exc:
+        hint = f' {CONFIG_DIR_VARIABLE} points to it.' if files and list(exc.config_files) == files else ''
+        raise ConfigError(f'The configuration file {", ".join(exc.config_files)} does not exist.{hint}') from exc
+    except cfg.Error as exc:
+        raise ConfigError(f'{" ".join(str(exc).split())}.') from exc
+    check(conf)
+    return conf
+
+
+def check(conf: cfg.ConfigOpts) -> None:
+    """Read every value once, so that a bad one shows at start and not in a request. Raises ConfigError."""
+    for name in conf:
+        value = _read(conf, None, name)
+        if isinstance(value, cfg.ConfigOpts.GroupAttr):
+            for option in value:
+                _read(value, name, option)
+    _check_connection(conf.placement_database.connection)
+
+
+@contextlib.contextmanager
+def _bad_values_raise() -> Iterator[None]:
+    """Raise ConfigError where oslo.config prints and exits: a bad value of what is a command option too."""
+    stderr = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(stderr):
+            yield
+    except SystemExit as exc:
+        complaint = re.search(r'^argument --(\w+): Invalid (\w+) value: (.*)$', stderr.getvalue(), re.MULTILINE)
+        if exc.code != 1 or complaint is None:
+            raise
+        name, kind, value = complaint.groups()
+        stderr.truncate(0)
+        raise ConfigError(f'[DEFAULT] {name} has a bad value: {value!r} is not a {kind}.') from None
+    finally:
+        sys.stderr.write(stderr.getvalue())
+
+
+def _missing(exc: cfg.RequiredOptError) -> str:
+    group = str(exc.group or 'DEFAULT')
+    return (
+        f'[{group}] {exc.opt_name} is not set: put it into {PROJECT}.conf, '
+        f'or into the environment as {_variable(group, exc.opt_name)}.'
+    )
+
+
+def _read(source: cfg.ConfigOpts | cfg.ConfigOpts.GroupAttr, group: str | None, name: str) -> object:
+    try:
+        return source[name]
+    except (cfg.ConfigSourceValueError, cfg.TemplateSubstitutionError) as exc:
+        raise ConfigError(_invalid(group or 'DEFAULT', name, str(exc))) from exc
+
+
+def _invalid(group: str, name: str, complaint: str) -> str:
+    """One sentence out of what oslo.config says, which blames the file even when the environment is at fault."""
+    variable = _variable(group, name)
+    file = re.search(r"detail='([^']*)'", complaint)
+    place = variable if variable in os.environ else file.group(1) if file else 'the configuration'
+    reason = complaint.partition(' is not valid: ')[2] or complaint
+    number = re.fullmatch(r"invalid literal for int\(\) with base 10: ('.*')", reason, re.DOTALL)
+    if number:
+        reason = f'{number.group(1)} is not an integer'
+    return f'[{group}] {name} has a bad value in {place}: {reason}.'
+
+
+def _variable(group: str, name: str) -> str:
+    return f'OS_{group.upper()}__{name.upper()}'
+
+
+def _check_connection(connection: str) -> None:
+    """The URL is never shown: it has the password."""
+    try:
+        dialect = sa.make_url(connection).get_dialect()
+    except (sa.exc.ArgumentError, ValueError, UnicodeError) as exc:
+        raise ConfigError(
+            '[placement_database] connection is no database URL: expected something like '
+            'mysql+pymysql://user:password@host/placement or sqlite:////var/lib/placement/placement.sqlite.'
+        ) from exc
+    try:
+        dialect.import_dbapi()
+    except ImportError as exc:
+        raise ConfigError(
+            f'[placement_database] connection needs the Python package {exc.name}, which is not installed.'
+        ) from exc
