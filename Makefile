@@ -1,0 +1,59 @@
+# The two commands of the project are `make serve` and `make test`. Everything they install goes to .venv, but for
+# Debian packages that only apt-get can bring (tools/need).
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+ADDRESS := 127.0.0.1
+PORT := 8778
+DATABASE := sqlite:///$(CURDIR)/placement.sqlite
+
+# More arguments for pytest: make test ARGS='-k allocations -x'
+ARGS :=
+
+.PHONY: help serve test lint typecheck clean
+
+help:
+	@echo 'make serve      run the service on http://$(ADDRESS):$(PORT), with a SQLite database in this folder'
+	@echo 'make test       run all tests, on SQLite and on a private MariaDB'
+	@echo 'make lint       check style, import order and docstrings'
+	@echo 'make typecheck  check the types of placement/'
+	@echo 'make clean      remove what the others made, the database included'
+
+serve: $(VENV)/installed
+	@OS_API__AUTH_STRATEGY=noauth2 \
+	OS_PLACEMENT_DATABASE__CONNECTION='$(DATABASE)' \
+	OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP=True \
+	exec $(BIN)/placement-serve --host $(ADDRESS) --port $(PORT)
+
+# Without MariaDB its tests are skipped and reported so; `.ci/run` insists on it.
+test: $(VENV)/installed-tests
+	@tools/need 'mariadb-server-core mariadb-client-core' sh -c 'PATH=$$PATH:/usr/sbin; command -v mariadbd && command -v mariadb-install-db' \
+	|| echo 'The tests on MariaDB will be skipped.' >&2
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+
+lint: $(VENV)/installed-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+typecheck: $(VENV)/installed-tests
+	$(BIN)/mypy
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	|| { echo 'Python 3.11 or later is needed; name it with: make PYTHON=/path/to/python3' >&2; exit 1; }
+	@tools/need python3-venv $(PYTHON) -c 'import ensurepip, venv'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(BIN)/python setup.cfg pyproject.toml
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/installed-tests: $(VENV)/installed test-requirements.txt
+	$(PIP) --requirement test-requirements.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache placement.sqlite placement.sqlite-shm placement.sqlite-wal
