@@ -1,0 +1,5 @@
+"""The WSGI entry point, for every server: `placement.wsgi.api:application`. Also works as a script named by its path."""
+
+from placement import wsgi
+
+application = wsgi.init_application()
