@@ -82,7 +82,7 @@ def missing_mariadb() -> str | None:
     """Why there can be no private server here, or None."""
     for program in ('mariadbd', 'mariadb-install-db'):
         if _program(program) is None:
-            return f'{program} is not installed (Debian package mariadb-server)'
+            return f'{program} is not installed (Debian: mariadb-server-core, mariadb-client-core)'
     return None
 
 
