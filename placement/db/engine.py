@@ -72,12 +72,16 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
         with contextlib.suppress(Exception):  # a read-only file stays in the mode it has
             connection.execute('PRAGMA journal_mode = WAL')
 
-    @sa.event.listens_for(engine, 'begin', insert=True)
-    def _begin_immediate(connection: sa.Connection) -> None:
-        # oslo.db's own listener, which comes next, emits a plain BEGIN unless this mark is set.
-        if connection.get_execution_options().get('placement_write') and 'in_transaction' not in connection.info:
-            connection.exec_driver_sql('BEGIN IMMEDIATE')
-            connection.info['in_transaction'] = True
+
+def begin_write(connection: sa.Connection) -> sa.RootTransaction:
+    """Begin a transaction that will write. SQLite takes its write lock at once, so that it need not fail later."""
+    if connection.dialect.name != 'sqlite':
+        return connection.begin()
+    # With this mark oslo.db leaves the BEGIN to us (SQLAlchemy 2.1 cannot put a listener before oslo.db's).
+    connection.info['in_transaction'] = True
+    transaction = connection.begin()
+    connection.exec_driver_sql('BEGIN IMMEDIATE')
+    return transaction
 
 
 def read(work: Callable[[sa.Connection], T]) -> T:
@@ -126,9 +130,7 @@ def utcnow() -> datetime.datetime:
 
 def _run(work: Callable[[sa.Connection], T], write: bool) -> T:
     with get_engine().connect() as connection:
-        if write:
-            connection.execution_options(placement_write=True)
-        with connection.begin() as transaction:
+        with begin_write(connection) if write else connection.begin() as transaction:
             result = work(connection)
             if write:
                 _commit(transaction)

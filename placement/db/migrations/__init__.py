@@ -1,0 +1,1 @@
+"""The alembic environment: the revisions of the schema. `placement.db.migration` runs them."""

@@ -1,0 +1,1 @@
+"""One module per revision, in order. Their ids are a public interface: add none that the reference does not know."""
