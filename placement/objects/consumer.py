@@ -1,0 +1,246 @@
+"""Consumers: who holds allocations, on whose behalf, and at which generation (contract: http.md 6.1; service.md 2.2,
+2.3).
+
+Used by `objects/allocation.py`, inside its transactions: `load`, `check_generation`, then `save`. The rows of projects,
+users and consumer types that a consumer refers to are created here, in the same transaction.
+"""
+
+import datetime
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+from oslo_db import exception as db_exc
+
+from placement import errors, uuids
+from placement.db import dialect, engine, tables
+
+# The text that stands for "no type recorded" in answers and queries; it is never stored.
+UNKNOWN_TYPE = 'unknown'
+
+_CONSUMERS = tables.consumers.c
+_ALLOCATIONS = tables.allocations.c
+
+# A text that the API shows, and the table that keeps it.
+Name = tuple[sa.Table, str]
+
+# SQLite takes no more than 500 parts of a UNION.
+_PARTS = 200
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one consumer shall hold from now on; no amounts: nothing any more.
+
+    `amounts` maps provider uuids to class names to amounts. `type` is None where the request cannot name one: that of
+    an existing consumer stays. `generation` is looked at only if `checked`; None means that the consumer must be new.
+    Uuids are canonical.
+    """
+
+    consumer: str
+    amounts: Mapping[str, Mapping[str, int]]
+    project: str
+    user: str
+    type: str | None
+    generation: int | None
+    checked: bool
+
+
+@dataclass
+class Consumer:
+    """A consumer as a transaction saw it; `id` and `generation` are None if it has no row.
+
+    `held` is the amount by (provider id, class id), `allocation_ids` the rows that say so.
+    """
+
+    uuid: str
+    id: int | None = None
+    generation: int | None = None
+    project_id: int | None = None
+    user_id: int | None = None
+    type_id: int | None = None
+    held: Counter[tuple[int, int]] = field(default_factory=Counter)
+    allocation_ids: list[int] = field(default_factory=list)
+
+
+def canonical(uuid: str) -> str:
+    """The stored spelling of a consumer's uuid; also of 36 hex digits and dashes that are no uuid, which the API takes
+    too.
+    """
+    return uuids.canonical(uuid).lower()
+
+
+def load(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Consumer]:
+    """Each wanted consumer with all that it holds, in one statement; those without a row as well."""
+    found = {uuid: Consumer(uuid) for uuid in wanted}
+    no_allocation = [sa.null().label(name) for name in ('allocation_id', 'provider_id', 'class_id', 'used')]
+    rows = sa.select(
+        _CONSUMERS.uuid,
+        _CONSUMERS.id,
+        _CONSUMERS.generation,
+        _CONSUMERS.project_id,
+        _CONSUMERS.user_id,
+        _CONSUMERS.consumer_type_id,
+        *no_allocation,
+    ).where(_CONSUMERS.uuid.in_(found))
+    # Not a join: there are databases with allocations that have no consumer, and they have to go as well.
+    allocations = sa.select(
+        _ALLOCATIONS.consumer_id,
+        *[sa.null()] * 5,
+        _ALLOCATIONS.id,
+        _ALLOCATIONS.resource_provider_id,
+        _ALLOCATIONS.resource_class_id,
+        _ALLOCATIONS.used,
+    ).where(_ALLOCATIONS.consumer_id.in_(found))
+    for row in connection.execute(sa.union_all(rows, allocations)):
+        consumer = found[canonical(row.uuid)]
+        if row.allocation_id is None:
+            consumer.id, consumer.generation = row.id, row.generation
+            consumer.project_id, consumer.user_id, consumer.type_id = row.project_id, row.user_id, row.consumer_type_id
+        else:
+            consumer.allocation_ids.append(row.allocation_id)
+            consumer.held[row.provider_id, row.class_id] += row.used
+    return found
+
+
+def check_generation(consumer: Consumer, claim: Claim) -> None:
+    """Check that the writer of a claim knows the consumer's present state. Raises errors.ConsumerGenerationConflict.
+
+    A row that holds nothing is left from an accident, and clients do not see it: both "new" and its generation will do.
+    """
+    if not claim.checked:
+        return
+    visible = consumer.generation if consumer.held else None
+    if claim.generation == visible or (not consumer.held and claim.generation == consumer.generation):
+        return
+    raise errors.ConsumerGenerationConflict(expected=_text(visible), given=_text(claim.generation))
+
+
+def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Mapping[str, Consumer]) -> None:
+    """Write the consumers' rows as the claims want them, each a generation further; those left without allocations go.
+
+    Raises engine.retry(errors.ConsumerGenerationConflict) if another writer changed or created one of them meanwhile.
+    """
+    now = engine.utcnow()
+    held_by = [(claim, consumers[claim.consumer]) for claim in claims]
+    filled = [(claim, consumer) for claim, consumer in held_by if claim.amounts]
+    emptied = [consumer for claim, consumer in held_by if not claim.amounts and consumer.id is not None]
+    names = _ensure_names(connection, [claim for claim, _ in filled], now)
+    kept: list[Consumer] = []
+    new: list[Consumer] = []
+    for claim, consumer in filled:
+        target = Consumer(
+            consumer.uuid,
+            consumer.id,
+            consumer.generation,
+            names[tables.projects, claim.project],
+            names[tables.users, claim.user],
+            consumer.type_id if claim.type is None else names[tables.consumer_types, claim.type],
+        )
+        (new if consumer.id is None else kept).append(target)
+    if kept:
+        _advance(connection, kept, consumers, now)
+    if emptied:
+        result = connection.execute(sa.delete(tables.consumers).where(*_as_seen(emptied)))
+        engine.require_rows(result, len(emptied), _race(emptied))
+    if new:
+        _create(connection, new, now)
+
+
+def _advance(
+    connection: sa.Connection, targets: list[Consumer], seen: Mapping[str, Consumer], now: datetime.datetime
+) -> None:
+    """Increment the generations of existing consumers, and change the owners and types that differ."""
+    values: dict[str, object] = {'generation': _CONSUMERS.generation + 1, 'updated_at': now}
+    for attribute, column in (
+        ('project_id', _CONSUMERS.project_id),
+        ('user_id', _CONSUMERS.user_id),
+        ('type_id', _CONSUMERS.consumer_type_id),
+    ):
+        changed = {
+            target.id: getattr(target, attribute)
+            for target in targets
+            if getattr(target, attribute) != getattr(seen[target.uuid], attribute)
+        }
+        if changed:
+            values[column.name] = sa.case(changed, value=_CONSUMERS.id, else_=column)
+    result = connection.execute(sa.update(tables.consumers).where(*_as_seen(targets)).values(values))
+    engine.require_rows(result, len(targets), _race(targets))
+
+
+def _create(connection: sa.Connection, targets: list[Consumer], now: datetime.datetime) -> None:
+    rows = [
+        {
+            'uuid': target.uuid,
+            'project_id': target.project_id,
+            'user_id': target.user_id,
+            'consumer_type_id': target.type_id,
+            'generation': 1,
+            'created_at': now,
+        }
+        for target in targets
+    ]
+    try:
+        connection.execute(sa.insert(tables.consumers), rows)
+    except db_exc.DBDuplicateEntry as exc:
+        raise engine.retry(_race(targets)) from exc
+
+
+def _as_seen(consumers: list[Consumer]) -> tuple[sa.ColumnElement[bool], ...]:
+    seen = {consumer.id: consumer.generation for consumer in consumers}
+    return _CONSUMERS.id.in_(seen), sa.tuple_(_CONSUMERS.id, _CONSUMERS.generation).in_(seen.items())
+
+
+def _race(consumers: list[Consumer]) -> errors.ConsumerGenerationConflict:
+    seen = ', '.join(_text(consumer.generation) for consumer in consumers)
+    return errors.ConsumerGenerationConflict(expected='a later generation', given=seen)
+
+
+def _text(generation: int | None) -> str:
+    return 'null' if generation is None else str(generation)
+
+
+# --- projects, users, consumer types ---
+
+
+def _ensure_names(connection: sa.Connection, claims: list[Claim], now: datetime.datetime) -> dict[Name, int]:
+    """The ids of all projects, users and types that the claims mention, created where missing."""
+    wanted: dict[Name, None] = {}
+    for claim in claims:
+        wanted[tables.projects, claim.project] = None
+        wanted[tables.users, claim.user] = None
+        if claim.type is not None:
+            wanted[tables.consumer_types, claim.type] = None
+    found = _find_names(connection, list(wanted))
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        for table in dict.fromkeys(table for table, _ in missing):
+            # In one order for everybody, so that those who make the same ones queue.
+            texts = sorted(text for of, text in missing if of is table)
+            rows = [{_column(table).name: text, 'created_at': now} for text in texts]
+            dialect.insert_if_absent(connection, table, rows, _column(table))
+        found |= _find_names(connection, missing)
+        if any(name not in found for name in missing):
+            # Created by another writer after our snapshot.
+            raise engine.retry(errors.AllocationRace())
+    return found
+
+
+def _find_names(connection: sa.Connection, names: list[Name]) -> dict[Name, int]:
+    """The ids of those names that exist.
+
+    Each name is compared by the database, never in memory: `proj` and `PROJ` may be one project (decision A23).
+    """
+    found: dict[Name, int] = {}
+    for start in range(0, len(names), _PARTS):
+        parts = [
+            sa.select(sa.literal(place).label('place'), table.c.id).where(_column(table) == text)
+            for place, (table, text) in enumerate(names[start : start + _PARTS], start)
+        ]
+        found.update((names[row.place], row.id) for row in connection.execute(sa.union_all(*parts)))
+    return found
+
+
+def _column(table: sa.Table) -> sa.Column[str]:
+    return table.c.name if table is tables.consumer_types else table.c.external_id
