@@ -125,7 +125,7 @@ def warn_if_over_capacity(provider: Provider, resource_class: str, inventory: In
 
 
 def _class_ids(
-    connection: sa.Connection, names: Mapping[str, None], unknown: Callable[[str], errors.PlacementError]
+    connection: sa.Connection, names: Collection[str], unknown: Callable[[str], errors.PlacementError]
 ) -> dict[str, int]:
     """The ids of resource classes, which nobody deletes until the transaction ends."""
     if not names:

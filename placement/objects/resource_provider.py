@@ -1,15 +1,18 @@
-"""Resource providers: rows, locks and generations (contract: service.md 2.4, 2.5).
+"""Resource providers (contract: http.md 5.4, 5.5; service.md 2.4, 2.5).
 
-Every write of the API that concerns providers builds on this: `lock` them first, `bump` them last. Uuids are looked up in
-their canonical form, whatever their spelling in the request.
+Every write of the API that concerns providers builds on the first half: `lock` them first, `bump` them last. The second
+half, creation to deletion, serves `handlers/resource_providers.py`. Uuids are looked up in their canonical form,
+whatever their spelling in the request.
 """
 
 import datetime
-from collections.abc import Iterable
+import uuid as uuidlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from placement import errors, uuids
 from placement.db import engine, tables
@@ -102,3 +105,206 @@ def _only(found: dict[str, Provider], uuid: str) -> Provider:
         return found[uuids.canonical(uuid)]
     except KeyError:
         raise errors.ProviderNotFound(uuid=uuid) from None
+
+
+# --- creation, change, deletion --------------------------------------------------------------------------------------
+
+
+def describe() -> sa.Select[Any]:
+    """SELECT of what the API shows of providers: the columns of the table, `parent_uuid` and `root_uuid`."""
+    parent, root = tables.resource_providers.alias('parent'), tables.resource_providers.alias('root')
+    return (
+        sa.select(tables.resource_providers, parent.c.uuid.label('parent_uuid'), root.c.uuid.label('root_uuid'))
+        .outerjoin(parent, parent.c.id == _PROVIDERS.parent_provider_id)
+        .join(root, root.c.id == root_id())
+    )
+
+
+def show(uuid: str) -> sa.Row[Any]:
+    """One provider as the API shows it (see `describe`). Raises errors.ProviderNotFound."""
+    row = engine.read(lambda connection: _show(connection, uuid))
+    if row is None:
+        raise errors.ProviderNotFound(uuid=uuid)
+    return row
+
+
+def create(name: str, uuid: str | None, parent_uuid: str | None) -> sa.Row[Any]:
+    """Make a provider, a root or the child of another one; returns it as the API shows it.
+
+    Raises errors.ProviderNotCreated, errors.ProviderExists, errors.TextNotStorable.
+    """
+    uuid = str(uuidlib.uuid4()) if uuid is None else uuids.canonical(uuid)
+    _refuse_unstorable(name)
+    if not name:
+        raise errors.ProviderNotCreated(name=name, uuid=uuid, reason='name is required')
+    if parent_uuid is not None and uuids.canonical(parent_uuid) == uuid:
+        reason = 'parent provider UUID cannot be same as UUID. Leave the parent out to make a root.'
+        raise errors.ProviderNotCreated(name=name, uuid=uuid, reason=reason)
+
+    def work(connection: sa.Connection) -> sa.Row[Any] | None:
+        parent = None
+        if parent_uuid is not None:
+            parent = lock(connection, [parent_uuid]).get(uuids.canonical(parent_uuid))
+            if parent is None:
+                raise errors.ProviderNotCreated(name=name, uuid=uuid, reason=_UNKNOWN_PARENT)
+        _insert(connection, name, uuid, parent)
+        return _show(connection, uuid)
+
+    row = engine.write(work)
+    assert row is not None
+    return row
+
+
+def update(
+    uuid: str, changes: Mapping[str, str | None], may_move: bool
+) -> tuple[sa.Row[Any], datetime.datetime | None]:
+    """Give a provider another `name` and, if it is in `changes`, another `parent_provider_uuid` (None: make it a root).
+
+    A child stays where it is unless it `may_move` (from 1.37). Returns the provider as the API shows it, and the time
+    of the change before this one.
+
+    Raises errors.ProviderNotFound, errors.ProviderNotUpdated, errors.ProviderNameTaken, errors.TextNotStorable.
+    """
+    parent_uuid = changes.get('parent_provider_uuid')
+
+    def work(connection: sa.Connection) -> tuple[sa.Row[Any] | None, datetime.datetime | None]:
+        locked = lock(connection, [uuid] if parent_uuid is None else [uuid, parent_uuid])
+        provider = _only(locked, uuid)
+        _refuse_unstorable(changes['name'])
+        values: dict[str, Any] = {'name': changes['name']}
+        if 'parent_provider_uuid' in changes:
+            parent = None
+            if parent_uuid is not None:
+                parent = locked.get(uuids.canonical(parent_uuid))
+                if parent is None:
+                    raise errors.ProviderNotUpdated(uuid=uuid, action='create', reason=_UNKNOWN_PARENT)
+            values |= _move(connection, provider, parent, may_move)
+        try:
+            _update(connection, [provider.id], values)
+        except db_exc.DBDuplicateEntry as exc:
+            raise errors.ProviderNameTaken(name=changes['name']) from exc
+        return _show(connection, uuid), provider.updated_at
+
+    row, changed_at = engine.write(work)
+    assert row is not None
+    return row, changed_at
+
+
+def delete(uuid: str) -> None:
+    """Remove a provider without children and allocations, with its inventories, traits and aggregate memberships.
+
+    Raises errors.ProviderNotFoundForDelete, errors.ProviderHasChildren, errors.ProviderInUse.
+    """
+
+    def work(connection: sa.Connection) -> None:
+        provider = lock(connection, [uuid]).get(uuids.canonical(uuid))
+        if provider is None:
+            raise errors.ProviderNotFoundForDelete(uuid=uuid)
+        has_children = sa.exists().where(_PROVIDERS.parent_provider_id == provider.id)
+        has_allocations = sa.exists().where(tables.allocations.c.resource_provider_id == provider.id)
+        row = connection.execute(
+            sa.select(has_children.label('has_children'), has_allocations.label('has_allocations'))
+        ).one()
+        if row.has_children:
+            raise errors.ProviderHasChildren(uuid=uuid)
+        if row.has_allocations:
+            raise errors.ProviderInUse(uuid=uuid)
+        for table in (
+            tables.inventories,
+            tables.resource_provider_aggregates,
+            tables.resource_provider_traits,
+        ):
+            connection.execute(sa.delete(table).where(table.c.resource_provider_id == provider.id))
+        connection.execute(sa.delete(tables.resource_providers).where(_PROVIDERS.id == provider.id))
+
+    engine.write(work)
+
+
+_UNKNOWN_PARENT = 'parent provider UUID does not exist.'
+
+
+def _show(connection: sa.Connection, uuid: str) -> sa.Row[Any] | None:
+    return connection.execute(describe().where(_PROVIDERS.uuid == uuids.canonical(uuid))).one_or_none()
+
+
+def _insert(connection: sa.Connection, name: str, uuid: str, parent: Provider | None) -> None:
+    now = engine.utcnow()
+    values = {'uuid': uuid, 'name': name, 'generation': 0, 'created_at': now}
+    if parent is not None:
+        values |= {'parent_provider_id': parent.id, 'root_provider_id': parent.root_id}
+    try:
+        result = connection.execute(sa.insert(tables.resource_providers).values(values))
+    except db_exc.DBDuplicateEntry as exc:
+        raise _already_exists(connection, name, uuid) from exc
+    if parent is None:
+        # A root counts as updated at its creation, a child does not: clients see it in Last-Modified (http.md 2.9).
+        _update(connection, [result.lastrowid], {'root_provider_id': result.lastrowid})
+
+
+def _already_exists(connection: sa.Connection, name: str, uuid: str) -> Exception:
+    """What to say after an INSERT hit a unique key."""
+    if connection.scalar(sa.select(_PROVIDERS.id).where(_PROVIDERS.uuid == uuid)) is not None:
+        return errors.ProviderExists(field='uuid', value=uuid)
+    error = errors.ProviderExists(field='name', value=name)
+    is_there = connection.scalar(sa.select(_PROVIDERS.id).where(_PROVIDERS.name == name)) is not None
+    return error if is_there else engine.retry(error)
+
+
+def _move(
+    connection: sa.Connection, provider: Provider, parent: Provider | None, may_move: bool
+) -> Mapping[str, int | None]:
+    """Check a new parent, give the descendants of the provider their new root; returns what the provider itself needs.
+
+    Raises errors.ProviderNotUpdated.
+    """
+
+    def refuse(reason: str) -> errors.ProviderNotUpdated:
+        return errors.ProviderNotUpdated(uuid=provider.uuid, action='update', reason=reason)
+
+    parent_id = None if parent is None else parent.id
+    if parent_id == provider.parent_id:
+        return {}
+    if parent is not None and provider.parent_id is not None and not may_move:
+        raise refuse('re-parenting a provider is not currently allowed. It is from microversion 1.37 on.')
+    descendants = _descendants(connection, provider, parent)
+    if parent is not None and parent.id in {provider.id, *descendants}:
+        raise refuse('creating loop in the provider tree is not allowed.')
+    if parent is None and not may_move:
+        raise refuse('un-parenting a provider is not currently allowed. It is from microversion 1.37 on.')
+    root = provider.id if parent is None else parent.root_id
+    if descendants and root != provider.root_id:
+        _update(connection, descendants, {'root_provider_id': root})
+    return {'parent_provider_id': parent_id, 'root_provider_id': root}
+
+
+def _descendants(connection: sa.Connection, provider: Provider, parent: Provider | None) -> list[int]:
+    """The ids of all below a provider. Locks its tree and the new parent's: two moves at once could close a loop."""
+    roots = {provider.root_id} if parent is None else {provider.root_id, parent.root_id}
+    statement = (
+        sa.select(_PROVIDERS.id, _PROVIDERS.parent_provider_id)
+        .where(_PROVIDERS.root_provider_id.in_(roots))
+        .order_by(_PROVIDERS.id)
+        .with_for_update()
+    )
+    children: dict[int, list[int]] = {}
+    for row in connection.execute(statement):
+        children.setdefault(row.parent_provider_id, []).append(row.id)
+    found: list[int] = []
+    ahead = [provider.id]
+    while ahead:
+        below = children.pop(ahead.pop(), [])
+        found += below
+        ahead += below
+    return found
+
+
+def _update(connection: sa.Connection, ids: list[int], values: Mapping[str, Any]) -> None:
+    connection.execute(
+        sa.update(tables.resource_providers).where(_PROVIDERS.id.in_(ids)).values(updated_at=engine.utcnow(), **values)
+    )
+
+
+def _refuse_unstorable(name: str | None) -> None:
+    """Raises errors.TextNotStorable for a text that only some databases can hold (decision A26)."""
+    if name is not None and '\0' in name:
+        raise errors.TextNotStorable()

@@ -1,0 +1,59 @@
+"""What the supported databases do differently within a statement, one named function each. Called by `objects`."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.ext import compiler
+from sqlalchemy.sql import functions
+
+
+class effective_ratio(functions.GenericFunction[float]):  # noqa: N801 - read as a function in SQL expressions
+    """The ratio that counts, of a column of ratios: as `placement.capacity.effective_ratio`, in SQL (decision A11)."""
+
+    type = sa.Double()
+    inherit_cache = True
+
+
+@compiler.compiles(effective_ratio, 'sqlite')
+def _effective_ratio_sqlite(element: effective_ratio, visitor: Any, **kwargs: Any) -> str:
+    return f"CAST(printf('%.6g', {visitor.process(element.clauses, **kwargs)}) AS REAL)"
+
+
+@compiler.compiles(effective_ratio, 'mysql')
+@compiler.compiles(effective_ratio, 'mariadb')
+def _effective_ratio_mysql(element: effective_ratio, visitor: Any, **kwargs: Any) -> str:
+    # A FLOAT as text has six digits.
+    return f'(CONCAT({visitor.process(element.clauses, **kwargs)}) + 0e0)'
+
+
+def insert_if_absent(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], unique: sa.Column[Any]
+) -> None:
+    """Insert the rows whose `unique` value is not there yet, in one statement; what equality means is the database's.
+
+    Rows that another transaction is inserting are waited for. They may be newer than the snapshot of this transaction:
+    read them with a lock.
+    """
+    if connection.dialect.name == 'sqlite':
+        connection.execute(sqlite.insert(table).values(rows).on_conflict_do_nothing())
+    else:
+        # Not INSERT IGNORE, which also makes warnings of truncated and unstorable text.
+        connection.execute(mysql.insert(table).values(rows).on_duplicate_key_update({unique.name: unique}))
+
+
+@contextlib.contextmanager
+def explicit_zero_ids(connection: sa.Connection) -> Iterator[None]:
+    """An id of 0 is stored as 0 while the block runs, and not as the next number (service.md 2.1, trap 9.1)."""
+    if connection.dialect.name == 'sqlite':
+        yield
+        return
+    before = connection.scalar(sa.text('SELECT @@SESSION.sql_mode'))
+    set_mode = sa.text('SET SESSION sql_mode = :mode')
+    connection.execute(set_mode, {'mode': f'{before},NO_AUTO_VALUE_ON_ZERO'.lstrip(',')})
+    try:
+        yield
+    finally:
+        connection.execute(set_mode, {'mode': before})

@@ -1,0 +1,86 @@
+"""The aggregates that a provider is a member of (contract: http.md 5.9; service.md 2.2).
+
+Called by `handlers/aggregates.py`. The uuids of aggregates are opaque texts, kept and returned as they were sent.
+"""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from placement import errors
+from placement.db import dialect, engine, tables
+from placement.objects import resource_provider
+from placement.objects.resource_provider import Provider
+
+_AGGREGATES = tables.placement_aggregates.c
+_LINKS = tables.resource_provider_aggregates.c
+
+
+def list_of_provider(uuid: str) -> tuple[Provider, Sequence[str]]:
+    """A provider and the uuids of its aggregates, sorted. Raises errors.ProviderNotFound."""
+
+    def work(connection: sa.Connection) -> tuple[Provider, Sequence[str]]:
+        provider = resource_provider.get(connection, uuid)
+        statement = (
+            sa.select(_AGGREGATES.uuid)
+            .join(tables.resource_provider_aggregates, _LINKS.aggregate_id == _AGGREGATES.id)
+            .where(_LINKS.resource_provider_id == provider.id)
+            .order_by(_AGGREGATES.uuid)
+        )
+        return provider, connection.scalars(statement).all()
+
+    return engine.read(work)
+
+
+def replace_of_provider(uuid: str, aggregates: Sequence[str], generation: int | None) -> int:
+    """Make a provider a member of exactly these aggregates, which come into being by that; returns its generation.
+
+    A `generation` of None is neither checked nor incremented (before 1.19).
+
+    Raises errors.ProviderNotFound, errors.ProviderGenerationChanged.
+    """
+
+    def work(connection: sa.Connection) -> int:
+        provider = resource_provider.lock_one(connection, uuid)
+        if generation is not None and provider.generation != generation:
+            raise errors.ProviderGenerationChanged()
+        _set(connection, provider, _ids(connection, aggregates))
+        if generation is None:
+            return provider.generation
+        resource_provider.bump(connection, [provider], errors.ProviderChanged())
+        return provider.generation + 1
+
+    return engine.write(work)
+
+
+def _ids(connection: sa.Connection, aggregates: Sequence[str]) -> set[int]:
+    """The ids of aggregates, after those that were missing have been made."""
+    if not aggregates:
+        return set()
+    statement = sa.select(_AGGREGATES.id, _AGGREGATES.uuid).where(_AGGREGATES.uuid.in_(aggregates))
+    found = {row.uuid: row.id for row in connection.execute(statement)}
+    # In one order for everybody, so that those who make the same aggregates queue.
+    missing = sorted(set(aggregates) - found.keys())
+    if missing:
+        now = engine.utcnow()
+        rows = [{'uuid': uuid, 'created_at': now} for uuid in missing]
+        dialect.insert_if_absent(connection, tables.placement_aggregates, rows, _AGGREGATES.uuid)
+        found = {row.uuid: row.id for row in connection.execute(statement.with_for_update(read=True))}
+    return set(found.values())
+
+
+def _set(connection: sa.Connection, provider: Provider, wanted: set[int]) -> None:
+    is_link = _LINKS.resource_provider_id == provider.id
+    has = set(connection.scalars(sa.select(_LINKS.aggregate_id).where(is_link)))
+    if gone := has - wanted:
+        connection.execute(sa.delete(tables.resource_provider_aggregates).where(is_link, _LINKS.aggregate_id.in_(gone)))
+    if new := wanted - has:
+        now = engine.utcnow()
+        connection.execute(
+            sa.insert(tables.resource_provider_aggregates).values(
+                [
+                    {'resource_provider_id': provider.id, 'aggregate_id': aggregate_id, 'created_at': now}
+                    for aggregate_id in sorted(new)
+                ]
+            )
+        )

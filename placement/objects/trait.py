@@ -1,0 +1,173 @@
+"""Traits, and which of them a provider has (contract: http.md 5.11, 5.16, 7; service.md 2.1).
+
+Called by `handlers/traits.py` and `handlers/provider_traits.py`; `sync_standard` by the start of the service.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import os_traits
+import sqlalchemy as sa
+
+from placement import errors
+from placement.db import engine, tables
+from placement.objects import resource_provider
+from placement.objects.resource_provider import Provider
+
+LOG = logging.getLogger(__name__)
+
+CUSTOM_PREFIX = os_traits.CUSTOM_NAMESPACE
+
+_TRAITS = tables.traits.c
+_LINKS = tables.resource_provider_traits.c
+
+Rows = Sequence[sa.Row[Any]]
+
+
+def sync_standard(connection: sa.Connection) -> None:
+    """Insert the standard traits that are missing, within a write transaction."""
+    present = set(connection.scalars(sa.select(_TRAITS.name)))
+    missing = sorted(set(os_traits.get_traits()) - present)
+    if missing:
+        now = engine.utcnow()
+        connection.execute(sa.insert(tables.traits), [{'name': name, 'created_at': now} for name in missing])
+        LOG.debug('Synced traits from os_traits')
+
+
+def list_all(names: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None) -> Rows:
+    """The rows of traits, by name; all those asked for by `names`, by a `prefix` in which % and _ are wildcards, and by
+    whether some provider has them (None: no matter)."""
+    statement = sa.select(tables.traits).order_by(_TRAITS.name)
+    if names is not None:
+        statement = statement.where(_TRAITS.name.in_(names))
+    if prefix is not None:
+        statement = statement.where(_TRAITS.name.like(f'{prefix}%'))
+    if associated is not None:
+        is_associated = sa.exists().where(_LINKS.trait_id == _TRAITS.id)
+        statement = statement.where(is_associated if associated else ~is_associated)
+    return engine.read(lambda connection: connection.execute(statement).all())
+
+
+def get(name: str) -> sa.Row[Any]:
+    """The row of a trait. Raises errors.TraitNotFound."""
+    return engine.read(lambda connection: _get(connection, name))
+
+
+def ensure(name: str) -> tuple[sa.Row[Any], bool]:
+    """Make a custom trait unless it is there; returns its row, and whether it was made."""
+
+    def work(connection: sa.Connection) -> tuple[sa.Row[Any], bool]:
+        row = _find(connection, name)
+        if row is not None:
+            return row, False
+        connection.execute(sa.insert(tables.traits).values(name=name, created_at=engine.utcnow()))
+        return _get(connection, name), True
+
+    return engine.write(work)
+
+
+def delete(name: str) -> None:
+    """Remove a custom trait that no provider has.
+
+    Raises errors.TraitNotFound, errors.TraitIsStandard, errors.TraitInUse.
+    """
+
+    def work(connection: sa.Connection) -> None:
+        row = _get(connection, name, lock=True)
+        if not name.startswith(CUSTOM_PREFIX):
+            raise errors.TraitIsStandard(name=name)
+        if connection.scalar(sa.select(sa.exists().where(_LINKS.trait_id == row.id))):
+            raise errors.TraitInUse(name=name)
+        connection.execute(sa.delete(tables.traits).where(_TRAITS.id == row.id))
+
+    engine.write(work)
+
+
+def list_of_provider(uuid: str) -> tuple[Provider, Rows]:
+    """A provider and the rows of its traits, by name. Raises errors.ProviderNotFound."""
+
+    def work(connection: sa.Connection) -> tuple[Provider, Rows]:
+        provider = resource_provider.get(connection, uuid)
+        statement = (
+            sa.select(tables.traits)
+            .join(tables.resource_provider_traits, _LINKS.trait_id == _TRAITS.id)
+            .where(_LINKS.resource_provider_id == provider.id)
+            .order_by(_TRAITS.name)
+        )
+        return provider, connection.execute(statement).all()
+
+    return engine.read(work)
+
+
+def replace_of_provider(uuid: str, generation: int, names: Collection[str]) -> tuple[int, Rows]:
+    """Give a provider exactly these traits; returns its generation and the rows of its traits.
+
+    Raises errors.ProviderNotFound, errors.ProviderGenerationChanged, errors.ProviderTraitUnknown.
+    """
+
+    def work(connection: sa.Connection) -> tuple[int, Rows]:
+        provider = resource_provider.lock_one(connection, uuid)
+        if provider.generation != generation:
+            raise errors.ProviderGenerationChanged()
+        rows = _all_of(connection, names)
+        return _set(connection, provider, {row.id for row in rows}), rows
+
+    return engine.write(work)
+
+
+def delete_of_provider(uuid: str) -> None:
+    """Take all its traits from a provider. Raises errors.ProviderNotFound."""
+    engine.write(lambda connection: _set(connection, resource_provider.lock_one(connection, uuid), set()))
+
+
+def _all_of(connection: sa.Connection, names: Collection[str]) -> Rows:
+    """The rows of traits, which nobody deletes until the transaction ends. Raises errors.ProviderTraitUnknown."""
+    if not names:
+        return []
+    statement = sa.select(tables.traits).where(_TRAITS.name.in_(set(names))).with_for_update(read=True)
+    rows = connection.execute(statement).all()
+    found = {row.name for row in rows}
+    unknown = dict.fromkeys(name for name in names if name not in found)
+    if unknown:
+        raise errors.ProviderTraitUnknown(names=', '.join(unknown))
+    return rows
+
+
+def _set(connection: sa.Connection, provider: Provider, wanted: set[int]) -> int:
+    """Give a locked provider the traits of these ids; its generation grows only if that changes them. Returns it."""
+    has = set(connection.scalars(sa.select(_LINKS.trait_id).where(_LINKS.resource_provider_id == provider.id)))
+    if has == wanted:
+        return provider.generation
+    if gone := has - wanted:
+        connection.execute(
+            sa.delete(tables.resource_provider_traits).where(
+                _LINKS.resource_provider_id == provider.id, _LINKS.trait_id.in_(gone)
+            )
+        )
+    if new := wanted - has:
+        now = engine.utcnow()
+        connection.execute(
+            sa.insert(tables.resource_provider_traits).values(
+                [
+                    {'resource_provider_id': provider.id, 'trait_id': trait_id, 'created_at': now}
+                    for trait_id in sorted(new)
+                ]
+            )
+        )
+    resource_provider.bump(connection, [provider], errors.ProviderChanged())
+    return provider.generation + 1
+
+
+def _get(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any]:
+    row = _find(connection, name, lock)
+    if row is None:
+        raise errors.TraitNotFound(name=name)
+    return row
+
+
+def _find(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any] | None:
+    statement = sa.select(tables.traits).where(_TRAITS.name == name)
+    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
+    # Names differ by case, whatever the database thinks of it.
+    return row if row is not None and row.name == name else None
