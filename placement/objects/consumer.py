@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from placement import errors, uuids
-from placement.db import dialect, engine, tables
+from placement.db import engine, tables, upsert
 
 # The text that stands for "no type recorded" in answers and queries; it is never stored.
 UNKNOWN_TYPE = 'unknown'
@@ -219,7 +219,7 @@ def _ensure_names(connection: sa.Connection, claims: list[Claim], now: datetime.
             # In one order for everybody, so that those who make the same ones queue.
             texts = sorted(text for of, text in missing if of is table)
             rows = [{_column(table).name: text, 'created_at': now} for text in texts]
-            dialect.insert_if_absent(connection, table, rows, _column(table))
+            upsert.insert_absent(connection, table, rows)
         found |= _find_names(connection, missing)
         if any(name not in found for name in missing):
             # Created by another writer after our snapshot.
