@@ -1,0 +1,47 @@
+"""Allocation candidates: who could serve a request (contract: candidates.md).
+
+The entry point::
+
+    query = solver.query.parse(params, version)            # [(key, value), …] decoded, in query order; (1, 39)
+    result = solver.candidates(connection, query)          # in one read transaction
+    for candidate in result:                               # solver.Candidate
+        candidate.allocations                              # {provider uuid: {class: amount}}
+        candidate.mappings                                 # {suffix: [provider uuid, …]}
+    solver.render.summaries(result)                        # {provider uuid: {…}} as in the response, at the query's version
+    result.steps                                           # how much searching was done
+    solver.render.body(result)                             # the JSON body, bytes
+
+`solver.candidates` takes `solver.Settings` (cap, strategy, randomize) as its third argument and a `random.Random` as `rng`. It raises
+`errors.ResourcesClassUnknown` and `errors.CandidateTraitUnknown`; `parse` raises the other errors of candidates.md 1.4.
+
+The way of a request: `query` (text to `CandidateQuery`) → `loader` (the database to a `Topology`) → `plan` (who may serve what) → `solve`,
+`anchors`, `search`, `matching` (combinations; `sample` if randomized) → `render` (bytes). All but `loader` and `usage.fetcher` are pure.
+"""
+
+import random
+
+import sqlalchemy as sa
+
+from placement.solver import query, render
+from placement.solver.candidates import Candidate, Result, find
+from placement.solver.loader import load
+from placement.solver.query import CandidateQuery
+from placement.solver.solve import Settings
+from placement.solver.usage import Usage, fetcher
+
+__all__ = ['Candidate', 'CandidateQuery', 'Result', 'Settings', 'candidates', 'query', 'render']
+
+
+def candidates(
+    connection: sa.Connection,
+    wanted: CandidateQuery,
+    settings: Settings | None = None,
+    rng: random.Random | None = None,
+) -> Result:
+    """The candidates of a query. All statements run on `connection`, which must be in one transaction (one snapshot).
+
+    :raises errors.ResourcesClassUnknown: unknown class
+    :raises errors.CandidateTraitUnknown: unknown trait
+    """
+    topology = load(connection)
+    return find(wanted, topology, Usage(topology, fetcher(connection)), settings or Settings(), rng or random.Random())

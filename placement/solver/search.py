@@ -1,0 +1,223 @@
+"""Step 3b of the solver: all ways to serve the slots at one anchor, one after the other, without wandering (candidates.md 2.5).
+
+The rules of a candidate are of two kinds. Those that ask for *something among several* (one provider of a `same_subtree` above the
+others, a required trait on one of the providers of the un-suffixed group) are turned into disjoint cases, each of which only
+restricts who may serve which slot. What is left in a case is competition: amounts add up on a provider, `isolate` wants different
+providers. There a depth-first search chooses slot by slot, and matchings keep it out of dead ends.
+"""
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from placement.solver.matching import Matching
+
+# By slot, the provider rows that may serve it, ascending.
+Domains = Sequence[Sequence[int]]
+Choice = tuple[int, ...]
+# At least one of the slots takes a row of which this is true.
+Cover = tuple[Sequence[int], Callable[[int], bool]]
+
+
+@dataclass
+class Steps:
+    """How much searching was done: one for each provider looked at for a slot."""
+
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What the choices for the slots must observe together; the same at all anchors but for `room`.
+
+    `demands` by slot are the class names and amounts that compete with other slots; `room(class)` is by provider row the largest
+    sum that may be taken of it. The other fields are as in `plan.Plan`.
+    """
+
+    demands: Sequence[Sequence[tuple[str, int]]]
+    separate: Sequence[int]
+    subtrees: Sequence[Sequence[int]]
+    covers: Sequence[Cover]
+    end_of: Callable[[int], int]
+    room: dict[str, dict[int, int]] = field(default_factory=dict)
+
+
+def choices(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
+    """All choices of one provider row per slot that observe the rules, each once, in a fixed order."""
+    for case in _cases(domains, rules, steps):
+        yield from _assign(case, rules, steps)
+
+
+# --- something among several: disjoint cases ---------------------------------------------------------------------------------
+
+
+def _cases(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Domains]:
+    """Disjoint restrictions of the domains which together hold exactly the choices that observe `subtrees` and `covers`."""
+    if all(domains):
+        yield from _subtree_cases(domains, rules, 0, steps)
+
+
+def _subtree_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> Iterator[Domains]:
+    """For the remaining `subtrees`: one case for each provider that may be the topmost, and each slot that takes it first."""
+    if done == len(rules.subtrees):
+        yield from _cover_cases(domains, rules, 0, steps)
+        return
+    slots = rules.subtrees[done]
+    for top in sorted({row for slot in slots for row in domains[slot]}):
+        end = rules.end_of(top)
+        below = list(domains)
+        for slot in slots:
+            steps.count += 1
+            domain = domains[slot]
+            below[slot] = domain[bisect_left(domain, top) : bisect_left(domain, end)]
+            if not below[slot]:
+                break
+        else:
+            for case in _one_within(below, slots, lambda row, top=top: row == top):
+                yield from _subtree_cases(case, rules, done + 1, steps)
+
+
+def _cover_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> Iterator[Domains]:
+    """For the remaining `covers`: one case for each slot that is the first to take one of the wanted providers."""
+    if done == len(rules.covers):
+        yield domains
+        return
+    slots, wanted = rules.covers[done]
+    for case in _one_within(domains, slots, wanted):
+        steps.count += 1
+        yield from _cover_cases(case, rules, done + 1, steps)
+
+
+def _one_within(domains: Domains, slots: Sequence[int], wanted: Callable[[int], bool]) -> Iterator[Domains]:
+    """Disjoint cases in which at least one of the slots takes a wanted provider: for each slot, that it is the first to."""
+    earlier = list(domains)
+    for slot in slots:
+        inside = [row for row in domains[slot] if wanted(row)]
+        if inside:
+            case = list(earlier)
+            case[slot] = inside
+            yield case
+        earlier[slot] = [row for row in domains[slot] if not wanted(row)]
+        if not earlier[slot]:
+            return
+
+
+# --- competition: depth-first search -------------------------------------------------------------------------------------------
+
+
+def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
+    """All choices from the domains that keep sums within `room` and the slots of `separate` apart.
+
+    Slots are decided in the order of the sizes of their domains. If the n-th has more than n providers to choose from, no choice
+    before it can leave it without one, and nothing needs to be watched. Otherwise matchings tell whether the rest can still be
+    served, and situations that failed are remembered (slots that ask the same lead to the same situation in many orders).
+    """
+    count = len(domains)
+    order = sorted(range(count), key=lambda slot: len(domains[slot]))
+    tight = any(len(domains[slot]) <= place for place, slot in enumerate(order))
+    matchings = _matchings(domains, order, rules) if tight else []
+    for matching in matchings:
+        possible = matching.complete()
+        steps.count += matching.steps
+        if not possible:
+            return
+    watching = [[matching for matching in matchings if slot in matching] for slot in range(count)]
+    separate = frozenset(rules.separate) if len(rules.separate) > 1 else frozenset[int]()
+    taken: dict[tuple[str, int], int] = {}
+    occupied: set[int] = set()
+    chosen = [0] * count
+    cursor = [0] * (count + 1)
+    failed: set[object] = set()
+    found = 0
+    found_before = [0] * (count + 1)
+    depth = 0
+
+    def situation() -> object:
+        return depth, frozenset(taken.items()), frozenset(occupied)
+
+    def take(slot: int, row: int, sign: int) -> None:
+        for resource_class, amount in rules.demands[slot]:
+            key = resource_class, row
+            total = taken.get(key, 0) + sign * amount
+            if total:
+                taken[key] = total
+            else:
+                del taken[key]
+        if slot in separate:
+            if sign > 0:
+                occupied.add(row)
+            else:
+                occupied.discard(row)
+
+    def allows(slot: int, row: int) -> bool:
+        if slot in separate and row in occupied:
+            return False
+        for resource_class, amount in rules.demands[slot]:
+            if taken.get((resource_class, row), 0) + amount > rules.room[resource_class][row]:
+                return False
+        for matching in watching[slot]:
+            before = matching.steps
+            possible = matching.move(slot, row)
+            steps.count += matching.steps - before
+            if not possible:
+                return False
+        return True
+
+    while depth >= 0:
+        if depth == count:
+            found += 1
+            yield tuple(chosen)
+        else:
+            slot = order[depth]
+            domain = domains[slot]
+            advanced = False
+            while cursor[depth] < len(domain):
+                row = domain[cursor[depth]]
+                cursor[depth] += 1
+                steps.count += 1
+                if allows(slot, row):
+                    take(slot, row, 1)
+                    chosen[slot] = row
+                    depth += 1
+                    cursor[depth] = 0
+                    found_before[depth] = found
+                    if failed and situation() in failed:
+                        depth -= 1
+                        take(slot, row, -1)
+                        continue
+                    advanced = True
+                    break
+            if advanced:
+                continue
+            if tight and found == found_before[depth]:
+                failed.add(situation())
+        depth -= 1
+        if depth >= 0:
+            take(order[depth], chosen[order[depth]], -1)
+
+
+def _matchings(domains: Domains, order: Sequence[int], rules: Rules) -> list[Matching]:
+    """What must remain possible: different providers for `separate`; and of each contended class, for each amount, that the slots
+    which ask at least that much find providers with room for so many of them."""
+    rank = {slot: place for place, slot in enumerate(order)}
+    matchings: list[Matching] = []
+
+    def watch(slots: Collection[int], capacity: Callable[[int], int]) -> None:
+        if len(slots) > 1:
+            hosts = {row for slot in slots for row in domains[slot]}
+            ordered = sorted(slots, key=lambda slot: rank[slot])
+            matchings.append(
+                Matching({slot: domains[slot] for slot in ordered}, {row: capacity(row) for row in hosts}, rank)
+            )
+
+    watch(rules.separate, lambda row: 1)
+    amounts: dict[str, dict[int, int]] = {}
+    for slot, demands in enumerate(rules.demands):
+        for resource_class, amount in demands:
+            amounts.setdefault(resource_class, {})[slot] = amount
+    for resource_class, by_slot in amounts.items():
+        room = rules.room[resource_class]
+        for least in sorted(set(by_slot.values())):
+            askers = [slot for slot, amount in by_slot.items() if amount >= least]
+            watch(askers, lambda row, room=room, least=least: room[row] // least)
+    return matchings

@@ -1,0 +1,66 @@
+"""Step 2b of the solver: what changes always, the used amounts. Read fresh, for the providers that are needed only."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import sqlalchemy as sa
+
+from placement.db import tables
+from placement.solver.topology import HUGE, Ints, Topology
+
+# (provider id, class id, used amount) of providers given by id.
+Used = Iterable[tuple[int, int, int]]
+Fetch = Callable[[Sequence[int]], Used]
+
+
+class Usage:
+    """The used amounts read so far: `used` is parallel to the inventories of the topology, zero where not yet read."""
+
+    def __init__(self, topology: Topology, fetch: Fetch) -> None:
+        self._topology = topology
+        self._fetch = fetch
+        self._known = np.zeros(topology.size, np.bool_)
+        self.used = np.zeros(len(topology.stock.rows), np.int64)
+
+    def require(self, rows: Ints) -> None:
+        """Read the usage of these provider rows, those known already excepted: one statement, or none."""
+        missing = np.unique(rows[~self._known[rows]])
+        if not len(missing):
+            return
+        self._known[missing] = True
+        topology = self._topology
+        row_of_id = dict(zip(topology.ids[missing].tolist(), missing.tolist(), strict=True))
+        numbers = topology.stock.class_numbers
+        keys: list[int] = []
+        amounts: list[int] = []
+        for provider_id, class_id, amount in self._fetch(list(row_of_id)):
+            number = numbers.get(class_id)
+            if number is not None:
+                keys.append(number * topology.size + row_of_id[provider_id])
+                amounts.append(min(int(amount), HUGE))
+        wanted = np.array(keys, np.int64)
+        places = np.searchsorted(topology.stock.keys, wanted)
+        # Usage without inventory of its class has no place, and limits nothing.
+        valid = places < len(topology.stock.keys)
+        valid[valid] = topology.stock.keys[places[valid]] == wanted[valid]
+        self.used[places[valid]] = np.array(amounts, np.int64)[valid]
+
+
+def fetcher(connection: sa.Connection) -> Fetch:
+    """How a `Usage` reads from the database."""
+    allocations = tables.allocations.c
+    statement = (
+        sa.select(
+            allocations.resource_provider_id,
+            allocations.resource_class_id,
+            sa.cast(sa.func.sum(allocations.used), sa.BigInteger),
+        )
+        .where(allocations.resource_provider_id.in_(sa.bindparam('ids', expanding=True, literal_execute=True)))
+        .group_by(allocations.resource_provider_id, allocations.resource_class_id)
+    )
+
+    def fetch(provider_ids: Sequence[int]) -> Used:
+        # Literals rather than parameters: SQLite allows only so many of the latter, and ids are whole numbers.
+        return connection.execute(statement, {'ids': provider_ids}).tuples()
+
+    return fetch
