@@ -181,6 +181,11 @@ def _translated(exhausted: Callable[[], errors.PlacementError]) -> Iterator[None
         raise errors.DatabaseUnavailable() from exc
     except (db_exc.DBDataError, db_exc.DBInvalidUnicodeParameter) as exc:
         raise errors.TextNotStorable() from exc
+    except db_exc.DBError as exc:
+        # MySQL's 1366, a character that the column's character set does not have, has no class of its own.
+        if isinstance(exc.inner_exception, sa.exc.DataError):
+            raise errors.TextNotStorable() from exc
+        raise
     except sa.exc.OperationalError as exc:
         # Locked, read-only, disk full, access denied: the client cannot mend it, the operator can, and nothing was
         # written.
