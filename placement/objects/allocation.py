@@ -112,7 +112,8 @@ def replace(claims: Sequence[Claim], *, attempts: int, unknown_class: UnknownCla
     """
 
     def work(connection: sa.Connection) -> None:
-        providers = resource_provider.lock(connection, named(claims))
+        uuids = named(claims)
+        providers = resource_provider.lock(connection, uuids) if uuids else {}
         apply(connection, claims, providers, unknown_class=unknown_class, race=errors.AllocationRace())
 
     try:
