@@ -35,7 +35,7 @@ def upgrade(revision: str = 'head') -> None:
 
     Each is recorded when it is done, so that a failure keeps what went before; on SQLite a failed one leaves no trace.
 
-    Raises MigrationError, alembic's CommandError for an unknown recorded revision, RuntimeError from a blocker.
+    Raises MigrationError (also from a blocker), alembic's CommandError for an unknown recorded revision.
     """
     with engine.get_engine().connect() as connection:
         # Asked first, because it is the usual case, and a database at head may be read-only.

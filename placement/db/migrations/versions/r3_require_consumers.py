@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from placement.db.migration import MigrationError
+
 revision = 'b5c396305c25'
 down_revision = '611cd6dffd7b'
 
@@ -14,10 +16,10 @@ _MISSING = """
 
 
 def upgrade() -> None:
-    """Change nothing. Raises RuntimeError if a row has yet to be migrated."""
+    """Change nothing. Raises MigrationError if a row has yet to be migrated."""
     missing = op.get_bind().scalar(sa.text(_MISSING))
     if missing:
-        raise RuntimeError(
+        raise MigrationError(
             f'The allocations of {missing} consumer(s), each missing a consumer record, must be mended before the '
             'schema can be migrated further: run `placement-manage db online_data_migrations`, then '
             '`placement-manage db sync` again.'

@@ -1,0 +1,88 @@
+"""placement-status: what has to be done before an upgrade (contract: service.md 1.7, 4.2)."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+from oslo_upgradecheck import common_checks, upgradecheck
+
+from placement import config
+from placement.cmd import database
+from placement.db import engine
+from placement.db.tables import allocations, consumers, resource_providers
+
+PROG = 'placement-status'
+
+_ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
+
+
+class Checks(upgradecheck.UpgradeCommands):
+    """The checks, in the order in which they are printed. They read only what every revision of the schema has."""
+
+    def __init__(self, conf: cfg.ConfigOpts) -> None:
+        super().__init__()
+        self.conf = conf
+
+    def check(self) -> upgradecheck.Code:
+        """Run all checks; returns the worst result. An exception is printed and becomes 255 in `upgradecheck.run`."""
+        database.connect(self.conf)
+        return super().check()
+
+    def _root_provider_ids(self) -> upgradecheck.Result:
+        missing = _count(
+            sa.select(sa.func.count())
+            .select_from(resource_providers)
+            .where(resource_providers.c.root_provider_id.is_(None))
+        )
+        if not missing:
+            return upgradecheck.Result(upgradecheck.Code.SUCCESS)
+        return upgradecheck.Result(
+            upgradecheck.Code.FAILURE,
+            f'Resource providers that miss their root provider id: {missing}. {_ADVICE}',
+        )
+
+    def _incomplete_consumers(self) -> upgradecheck.Result:
+        missing = _count(
+            sa.select(sa.func.count(allocations.c.consumer_id.distinct()))
+            .select_from(allocations)
+            .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
+            .where(consumers.c.id.is_(None))
+        )
+        if not missing:
+            return upgradecheck.Result(upgradecheck.Code.SUCCESS)
+        return upgradecheck.Result(
+            upgradecheck.Code.WARNING,
+            f'There are {missing} incomplete consumers table records for existing allocations. {_ADVICE}',
+        )
+
+    def _policy_file(self) -> upgradecheck.Result:
+        return common_checks.check_policy_json(self, self.conf)
+
+    _upgrade_checks = (
+        ('Missing Root Provider IDs', _root_provider_ids),
+        ('Incomplete Consumers', _incomplete_consumers),
+        ('Policy File JSON to YAML Migration', _policy_file),
+    )
+
+
+def _count(statement: sa.Select[Any]) -> int:
+    return engine.read(lambda connection: int(connection.scalar(statement)))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    argv = sys.argv[1:] if argv is None else argv
+    conf = cfg.ConfigOpts()
+    upgradecheck.register_cli_options(conf, Checks(conf))
+    try:
+        config.load(conf, argv, prog=PROG)
+    except config.ConfigError as exc:
+        print(f'{PROG}: {exc}', file=sys.stderr)
+        return 1
+    return upgradecheck.run(conf)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
