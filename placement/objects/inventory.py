@@ -1,7 +1,7 @@
 """Inventories of resource providers (contract: http.md 5.6, 5.7; service.md 2.2, 2.6).
 
-`replace` and `replace_several` set whole inventories within a transaction that is open already; the reshaper, too, uses
-them.
+Called by `handlers/inventories.py`. `replace` and `replace_several` set whole inventories within a transaction that is
+open already; the reshaper uses them too.
 """
 
 import dataclasses
@@ -10,10 +10,12 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_db import exception as db_exc
 
 from placement import errors
 from placement.capacity import capacity
 from placement.db import engine, tables
+from placement.objects import resource_provider
 from placement.objects.resource_provider import Provider
 from placement.schemas import MAX_INT
 
@@ -44,14 +46,176 @@ class Inventory:
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Inventory))
 
-# By provider and class name.
-Wanted = Mapping[Provider, Mapping[str, Inventory]]
+# By class name.
+Inventories = Mapping[str, Inventory]
+Rows = Mapping[str, sa.Row[Any]]
+
+
+def list_of_provider(uuid: str) -> tuple[Provider, Rows]:
+    """A provider and the rows of its inventories by class name, by class id. Raises errors.ProviderNotFound."""
+
+    def work(connection: sa.Connection) -> tuple[Provider, Rows]:
+        provider = resource_provider.get(connection, uuid)
+        return provider, _rows(connection, [provider]).get(provider.id, {})
+
+    return engine.read(work)
+
+
+def show(uuid: str, resource_class: str) -> tuple[Provider, sa.Row[Any]]:
+    """A provider and the row of one inventory. Raises errors.ProviderNotFound, errors.InventoryNotFound."""
+    provider, rows = list_of_provider(uuid)
+    if resource_class not in rows:
+        raise errors.InventoryNotFound(resource_class=resource_class, uuid=uuid)
+    return provider, rows[resource_class]
+
+
+def create(uuid: str, resource_class: str, inventory: Inventory, may_reserve_all: bool) -> int:
+    """Add an inventory; returns the new generation of the provider.
+
+    Raises errors.ProviderNotFound, errors.InventoryCapacityInvalid, errors.InventoryClassUnknownOnCreate,
+    errors.InventoryExists.
+    """
+
+    def change(connection: sa.Connection, provider: Provider) -> None:
+        check_capacity(uuid, 'create', {resource_class: inventory}, may_reserve_all)
+        class_id = _class_id(
+            connection,
+            resource_class,
+            errors.InventoryClassUnknownOnCreate(uuid=uuid, resource_class=resource_class),
+        )
+        try:
+            _insert(connection, [_row(provider, class_id, inventory)])
+        except db_exc.DBDuplicateEntry as exc:
+            raise errors.InventoryExists(uuid=uuid, resource_class=resource_class) from exc
+
+    generation = _change(uuid, None, change)
+    _warn_of_units(uuid, {resource_class: inventory})
+    return generation
+
+
+def replace_of_provider(uuid: str, generation: int, inventories: Inventories, may_reserve_all: bool) -> int:
+    """Give a provider exactly these inventories; returns its new generation.
+
+    Raises errors.ProviderNotFound, errors.ProviderGenerationConflict, errors.InventoryCapacityInvalid,
+    errors.InventoryClassUnknown, errors.InventoryInUse.
+    """
+
+    def unknown(name: str) -> errors.PlacementError:
+        return errors.InventoryClassUnknown(uuid=uuid, resource_class=name)
+
+    def change(connection: sa.Connection, provider: Provider) -> None:
+        check_capacity(uuid, 'update', inventories, may_reserve_all)
+        replace(connection, provider, inventories, unknown=unknown, in_use_prefix='update conflict: ')
+
+    generation = _change(uuid, generation, change)
+    _warn_of_units(uuid, inventories)
+    return generation
+
+
+def update(uuid: str, generation: int, resource_class: str, inventory: Inventory, may_reserve_all: bool) -> int:
+    """Change one inventory that the provider has; returns the new generation of the provider.
+
+    Raises errors.ProviderNotFound, errors.ProviderGenerationConflict, errors.InventoryCapacityInvalid,
+    errors.ResourceClassNotFound, errors.InventoryMissing.
+    """
+
+    def change(connection: sa.Connection, provider: Provider) -> None:
+        check_capacity(uuid, 'update', {resource_class: inventory}, may_reserve_all)
+        class_id = _class_id(connection, resource_class, errors.ResourceClassNotFound(name=resource_class))
+        statement = (
+            sa.update(tables.inventories)
+            .where(_INVENTORIES.resource_provider_id == provider.id, _INVENTORIES.resource_class_id == class_id)
+            .values(updated_at=engine.utcnow(), **dataclasses.asdict(inventory))
+        )
+        if connection.execute(statement).rowcount == 0:
+            raise errors.InventoryMissing(uuid=uuid, resource_class=resource_class)
+        used = usage(connection, [provider]).get((provider.id, class_id), 0)
+        _warn_if_over_capacity(provider, resource_class, inventory, used)
+
+    generation = _change(uuid, generation, change)
+    _warn_of_units(uuid, {resource_class: inventory})
+    return generation
+
+
+def delete(uuid: str, resource_class: str) -> None:
+    """Remove one inventory.
+
+    Raises errors.ProviderNotFound, errors.InventoryNotFoundForDelete, errors.InventoryInUse.
+    """
+
+    def change(connection: sa.Connection, provider: Provider) -> None:
+        row = _rows(connection, [provider]).get(provider.id, {}).get(resource_class)
+        if row is None:
+            raise errors.InventoryNotFoundForDelete(resource_class=resource_class, uuid=uuid)
+        if (provider.id, row.resource_class_id) in usage(connection, [provider]):
+            prefix = f'Unable to delete inventory of class {resource_class}: '
+            raise errors.InventoryInUse(prefix=prefix, resource_classes=resource_class, uuid=uuid)
+        _delete(connection, [row.id])
+
+    _change(uuid, None, change)
+
+
+def delete_of_provider(uuid: str) -> None:
+    """Remove all inventories of a provider. Raises errors.ProviderNotFound, errors.InventoryInUse."""
+
+    def unknown(name: str) -> errors.PlacementError:
+        raise AssertionError(f'{name} was not asked for')
+
+    _change(uuid, None, lambda connection, provider: replace(connection, provider, {}, unknown=unknown))
+
+
+def check_capacity(uuid: str, action: str, inventories: Inventories, may_reserve_all: bool) -> None:
+    """Check that each inventory has a capacity: at least one unit, or none if it `may_reserve_all` (from 1.26).
+
+    `action` is create or update, for the error. Raises errors.InventoryCapacityInvalid.
+    """
+    for resource_class, inventory in inventories.items():
+        # What clients see is the capacity truncated towards zero: that of 0.9 is 0, that of -0.9 is 0 too.
+        if inventory.capacity <= -1 or (inventory.capacity < 1 and not may_reserve_all):
+            relation = 'greater than' if may_reserve_all else 'greater than or equal to'
+            raise errors.InventoryCapacityInvalid(
+                action=action, uuid=uuid, resource_class=resource_class, relation=relation
+            )
+
+
+def _change(uuid: str, generation: int | None, change: Callable[[sa.Connection, Provider], None]) -> int:
+    """Run `change` on a locked provider and bump it, in one transaction; returns the new generation.
+
+    A `generation` of None is not checked. Raises errors.ProviderNotFound, errors.ProviderGenerationConflict, and what
+    `change` raises.
+    """
+
+    def work(connection: sa.Connection) -> int:
+        provider = resource_provider.lock_one(connection, uuid)
+        if generation is not None and generation != provider.generation:
+            raise errors.ProviderGenerationConflict(uuid=uuid, actual=provider.generation, given=generation)
+        change(connection, provider)
+        resource_provider.bump(connection, [provider], errors.ProviderChanged())
+        return provider.generation + 1
+
+    return engine.write(work)
+
+
+def _warn_of_units(uuid: str, inventories: Inventories) -> None:
+    """Tell the operator of inventories that nothing can be allocated from (decision A21)."""
+    for resource_class, inventory in inventories.items():
+        if inventory.min_unit > inventory.max_unit:
+            LOG.warning(
+                'Nothing can be allocated of %s on resource provider %s: its min_unit %d is above its max_unit %d',
+                resource_class,
+                uuid,
+                inventory.min_unit,
+                inventory.max_unit,
+            )
+
+
+# --- within a transaction ----------------------------------------------------------------------------------------------
 
 
 def replace(
     connection: sa.Connection,
     provider: Provider,
-    inventories: Mapping[str, Inventory],
+    inventories: Inventories,
     *,
     unknown: Callable[[str], errors.PlacementError],
     in_use_prefix: str = '',
@@ -62,7 +226,7 @@ def replace(
 
 def replace_several(
     connection: sa.Connection,
-    wanted: Wanted,
+    wanted: Mapping[Provider, Inventories],
     *,
     unknown: Callable[[str], errors.PlacementError],
     in_use_prefix: str = '',
@@ -79,7 +243,8 @@ def replace_several(
     class_ids = _class_ids(connection, dict.fromkeys(name for new in wanted.values() for name in new), unknown)
     old = _rows(connection, wanted)
     used = {} if keep_others else usage(connection, wanted)
-    rows: list[dict[str, Any]] = []
+    added: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
     removed: list[int] = []
     for provider, new in wanted.items():
         had = old.get(provider.id, {})
@@ -89,19 +254,15 @@ def replace_several(
             raise errors.InventoryInUse(prefix=in_use_prefix, resource_classes=', '.join(in_use), uuid=provider.uuid)
         removed += [row.id for row in gone]
         for name, inventory in new.items():
-            row_id = had[name].id if name in had else None
-            rows.append(
-                {
-                    'id': row_id,
-                    'resource_provider_id': provider.id,
-                    'resource_class_id': class_ids[name],
-                    **dataclasses.asdict(inventory),
-                }
-            )
-            warn_if_over_capacity(provider, name, inventory, used.get((provider.id, class_ids[name]), 0))
+            row = _row(provider, class_ids[name], inventory)
+            if name in had:
+                kept.append({**row, 'id': had[name].id})
+            else:
+                added.append(row)
+            _warn_if_over_capacity(provider, name, inventory, used.get((provider.id, class_ids[name]), 0))
     _delete(connection, removed)
-    _update(connection, [row for row in rows if row['id'] is not None])
-    _insert(connection, [row for row in rows if row['id'] is None])
+    _update(connection, kept)
+    _insert(connection, added)
 
 
 def usage(connection: sa.Connection, providers: Collection[Provider]) -> dict[tuple[int, int], int]:
@@ -118,10 +279,15 @@ def usage(connection: sa.Connection, providers: Collection[Provider]) -> dict[tu
     return {(row.resource_provider_id, row.resource_class_id): int(row.used) for row in connection.execute(statement)}
 
 
-def warn_if_over_capacity(provider: Provider, resource_class: str, inventory: Inventory, used: int) -> None:
+def _warn_if_over_capacity(provider: Provider, resource_class: str, inventory: Inventory, used: int) -> None:
     """Tell the operator of a provider that has less than is allocated from it."""
     if used > inventory.capacity:
         LOG.warning('Resource provider %s is now over-capacity for %s', provider.uuid, resource_class)
+
+
+def _class_id(connection: sa.Connection, name: str, unknown: errors.PlacementError) -> int:
+    """As `_class_ids`, for one class. Raises `unknown`."""
+    return _class_ids(connection, [name], lambda _: unknown)[name]
 
 
 def _class_ids(
@@ -169,8 +335,13 @@ def _update(connection: sa.Connection, rows: Collection[Mapping[str, Any]]) -> N
 def _insert(connection: sa.Connection, rows: Collection[Mapping[str, Any]]) -> None:
     if rows:
         now = engine.utcnow()
-        connection.execute(
-            sa.insert(tables.inventories).values(
-                [{'created_at': now, **{key: row[key] for key in row if key != 'id'}} for row in rows]
-            )
-        )
+        connection.execute(sa.insert(tables.inventories).values([{**row, 'created_at': now} for row in rows]))
+
+
+def _row(provider: Provider, class_id: int, inventory: Inventory) -> dict[str, Any]:
+    """The columns of an inventory that are not bookkeeping."""
+    return {
+        'resource_provider_id': provider.id,
+        'resource_class_id': class_id,
+        **dataclasses.asdict(inventory),
+    }

@@ -1,0 +1,37 @@
+"""/resource_providers/{uuid}/aggregates (contract: http.md 5.9)."""
+
+from collections.abc import Sequence
+
+import webob
+
+from placement.db.engine import utcnow
+from placement.handlers.provider_body import provider_body
+from placement.http import Request, json_response
+from placement.objects import aggregate
+from placement.schemas import aggregate as schemas
+
+GENERATION_SINCE = (1, 19)
+
+
+def show(request: Request) -> webob.Response:
+    """The aggregates that a provider is in."""
+    provider, aggregates = aggregate.list_of_provider(request.segments['uuid'])
+    return _render(request, aggregates, provider.generation)
+
+
+def replace(request: Request) -> webob.Response:
+    """Put a provider in exactly these aggregates; from 1.19 on only at the given generation."""
+    body = provider_body(request, schemas.REPLACE)
+    with_generation = request.version >= GENERATION_SINCE
+    aggregates = body['aggregates'] if with_generation else body
+    generation = aggregate.replace_of_provider(
+        request.segments['uuid'], aggregates, body['resource_provider_generation'] if with_generation else None
+    )
+    return _render(request, aggregates, generation)
+
+
+def _render(request: Request, aggregates: Sequence[str], generation: int) -> webob.Response:
+    body: dict[str, object] = {'aggregates': aggregates}
+    if request.version >= GENERATION_SINCE:
+        body['resource_provider_generation'] = generation
+    return json_response(request, body, last_modified=utcnow())

@@ -1,0 +1,35 @@
+"""/resource_providers/{uuid}/traits (contract: http.md 5.11)."""
+
+import webob
+
+from placement.db.engine import utcnow
+from placement.http import Request, empty_response, json_response, newest
+from placement.objects import trait
+from placement.schemas import trait as schemas
+
+
+def show(request: Request) -> webob.Response:
+    """The traits of a provider."""
+    provider, rows = trait.list_of_provider(request.segments['uuid'])
+    return _render(request, rows, provider.generation)
+
+
+def replace(request: Request) -> webob.Response:
+    """Give a provider exactly these traits."""
+    # Unlike its siblings, this route looks at the body before it looks for the provider.
+    body = request.json(schemas.REPLACE)
+    generation, rows = trait.replace_of_provider(
+        request.segments['uuid'], body['resource_provider_generation'], body['traits']
+    )
+    return _render(request, rows, generation)
+
+
+def delete(request: Request) -> webob.Response:
+    """Take all its traits from a provider."""
+    trait.delete_of_provider(request.segments['uuid'])
+    return empty_response(request)
+
+
+def _render(request: Request, rows: trait.Rows, generation: int) -> webob.Response:
+    body = {'traits': [row.name for row in rows], 'resource_provider_generation': generation}
+    return json_response(request, body, last_modified=newest(rows, default=utcnow()))

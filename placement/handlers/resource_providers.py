@@ -1,0 +1,103 @@
+"""/resource_providers and /resource_providers/{uuid} (contract: http.md 5.4, 5.5)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+import webob
+
+from placement import query_values
+from placement.db.engine import utcnow
+from placement.handlers.provider_body import provider_body
+from placement.http import Request, empty_response, json_response, newest
+from placement.objects import provider_search, resource_provider
+from placement.schemas import resource_provider as schemas
+
+BODY_OF_CREATED_SINCE = (1, 20)
+MOVES_SINCE = (1, 37)
+TREES_SINCE = (1, 14)
+
+# What a provider links to, with the version that brought it; the order is part of the contract.
+LINKS: tuple[tuple[str, str, tuple[int, int]], ...] = (
+    ('self', '', (1, 0)),
+    ('inventories', '/inventories', (1, 0)),
+    ('usages', '/usages', (1, 0)),
+    ('aggregates', '/aggregates', (1, 1)),
+    ('traits', '/traits', (1, 6)),
+    ('allocations', '/allocations', (1, 11)),
+)
+
+
+def list_all(request: Request) -> webob.Response:
+    """The providers that pass the filters of the query."""
+    query = request.query(schemas.LIST)
+    # A broken value is told of in this order (http.md 5.4).
+    members = query_values.parse_member_of(query.getall('member_of'), request.version)
+    traits = query_values.parse_required(query.getall('required'), request.version)
+    resources = query_values.parse_resources(query['resources']) if 'resources' in query else {}
+    rows = provider_search.search(
+        provider_search.Search(
+            name=query.get('name'),
+            uuid=query.get('uuid'),
+            in_tree=query.get('in_tree'),
+            traits=traits,
+            members=members,
+            resources=resources,
+        )
+    )
+    body = {'resource_providers': _render(request, rows)}
+    return json_response(request, body, last_modified=newest(rows, default=utcnow()))
+
+
+def create(request: Request) -> webob.Response:
+    """Make a provider; from 1.20 on the answer shows it."""
+    body = request.json(schemas.CREATE)
+    row = resource_provider.create(body['name'], body.get('uuid'), body.get('parent_provider_uuid'))
+    location = f'/resource_providers/{row.uuid}'
+    if request.version < BODY_OF_CREATED_SINCE:
+        return empty_response(request, status=201, location=location)
+    (rendered,) = _render(request, [row])
+    return json_response(request, rendered, last_modified=utcnow(), location=location)
+
+
+def show(request: Request) -> webob.Response:
+    """One provider."""
+    row = resource_provider.show(request.segments['uuid'])
+    (rendered,) = _render(request, [row])
+    return json_response(request, rendered, last_modified=newest([row], default=utcnow()))
+
+
+def update(request: Request) -> webob.Response:
+    """Rename a provider, and move it in its tree or to another one."""
+    body = provider_body(request, schemas.UPDATE)
+    row, changed_at = resource_provider.update(request.segments['uuid'], body, request.version >= MOVES_SINCE)
+    (rendered,) = _render(request, [row])
+    # The age of what was there before; none for what had never been changed (http.md 2.9).
+    return json_response(request, rendered, last_modified=changed_at)
+
+
+def delete(request: Request) -> webob.Response:
+    """Remove a provider that has neither children nor allocations."""
+    resource_provider.delete(request.segments['uuid'])
+    return empty_response(request)
+
+
+def _render(request: Request, rows: Iterable[sa.Row[Any]]) -> list[dict[str, Any]]:
+    """Providers as the version of the request shows them."""
+    links = [(rel, suffix) for rel, suffix, since in LINKS if request.version >= since]
+    with_tree = request.version >= TREES_SINCE
+    base = request.href('/resource_providers/')
+    rendered = []
+    for row in rows:
+        path = base + row.uuid
+        provider = {
+            'uuid': row.uuid,
+            'name': row.name,
+            'generation': row.generation,
+            'links': [{'rel': rel, 'href': path + suffix} for rel, suffix in links],
+        }
+        if with_tree:
+            provider['parent_provider_uuid'] = row.parent_uuid
+            provider['root_provider_uuid'] = row.root_uuid
+        rendered.append(provider)
+    return rendered
