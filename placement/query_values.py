@@ -1,8 +1,9 @@
-"""The values of `resources`, `required` and `member_of` in query strings, by microversion (contract: http.md 5.4, candidates.md 1.2).
+"""The values of `resources`, `required` and `member_of` in query strings, by microversion (contract: http.md 5.4,
+candidates.md 1.2).
 
-Pure functions from text to small immutable values; names are not looked up here. Called by the handler of
-GET /resource_providers and by `solver.query` for GET /allocation_candidates. They raise the classes of `errors` that say what
-is wrong with a value.
+Pure functions from text to small immutable values; names are not looked up here. Called by the handler of GET
+/resource_providers and by `solver.query` for GET /allocation_candidates. They raise the classes of `errors` that say
+what is wrong with a value.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,8 +31,8 @@ _EXAMPLE_ANY = 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC'
 class TraitFilter:
     """What a `required` parameter asks, in the order of the query string.
 
-    Every member of `any_of` is a set of names of which at least one must be there (a plain required trait is a set of one);
-    no name of `forbidden` may be there.
+    Every member of `any_of` is a set of names of which at least one must be there (a plain required trait is a set of
+    one); no name of `forbidden` may be there.
     """
 
     any_of: tuple[tuple[str, ...], ...] = ()
@@ -45,7 +46,8 @@ class TraitFilter:
 
 @dataclass(frozen=True)
 class MemberFilter:
-    """What `member_of` parameters ask: a member of each set of `any_of`, of no aggregate of `forbidden` (uuids as spelt)."""
+    """What `member_of` parameters ask: a member of each set of `any_of`, of no aggregate of `forbidden` (uuids as
+    spelt)."""
 
     any_of: tuple[tuple[str, ...], ...] = ()
     forbidden: tuple[str, ...] = ()
@@ -96,7 +98,8 @@ def parse_required(values: Sequence[str], version: Version) -> TraitFilter:
 
 
 def parse_plain_traits(value: str, version: Version) -> TraitFilter:
-    """One value of the form `T1,!T2`, which `root_required` keeps at every version; errors as :func:`parse_required`."""
+    """One value of the form `T1,!T2`, which `root_required` keeps at every version; errors as
+    :func:`parse_required`."""
     if value.startswith('in:'):
         raise errors.AnyTraitsTooEarly(value=value)
     with_forbidden = version >= _FORBIDDEN_TRAITS

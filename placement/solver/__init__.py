@@ -7,15 +7,17 @@ The entry point::
     for candidate in result:                               # solver.Candidate
         candidate.allocations                              # {provider uuid: {class: amount}}
         candidate.mappings                                 # {suffix: [provider uuid, …]}
-    solver.render.summaries(result)                        # {provider uuid: {…}} as in the response, at the query's version
-    result.steps                                           # how much searching was done
+    solver.render.summaries(result)                        # {provider uuid: {…}} as in the response, at the query's
+    version result.steps                                           # how much searching was done
     solver.render.body(result)                             # the JSON body, bytes
 
-`solver.candidates` takes `solver.Settings` (cap, strategy, randomize) as its third argument and a `random.Random` as `rng`. It raises
-`errors.ResourcesClassUnknown` and `errors.CandidateTraitUnknown`; `parse` raises the other errors of candidates.md 1.4.
+`solver.candidates` takes `solver.Settings` (cap, strategy, randomize) as its third argument and a `random.Random` as
+`rng`. It raises `errors.ResourcesClassUnknown` and `errors.CandidateTraitUnknown`; `parse` raises the other errors of
+candidates.md 1.4.
 
-The way of a request: `query` (text to `CandidateQuery`) → `loader` (the database to a `Topology`) → `plan` (who may serve what) → `solve`,
-`anchors`, `search`, `matching` (combinations; `sample` if randomized) → `render` (bytes). All but `loader` and `usage.fetcher` are pure.
+The way of a request: `query` (text to `CandidateQuery`) → `loader` (the database to a `Topology`) → `plan` (who may
+serve what) → `solve`, `anchors`, `search`, `matching` (combinations; `sample` if randomized) → `render` (bytes). All
+but `loader` and `usage.fetcher` are pure.
 """
 
 import random

@@ -29,8 +29,9 @@ class Candidate:
 class Result:
     """All that a response is made of.
 
-    `choices` is an array (candidate, slot) of provider rows, one of the plan's slots per column; `summary_rows` are the providers to
-    summarise, ascending; their usage is in `usage.used`. `steps` says how much searching was done. Iterating gives `Candidate` objects.
+    `choices` is an array (candidate, slot) of provider rows, one of the plan's slots per column; `summary_rows` are
+    the providers to summarise, ascending; their usage is in `usage.used`. `steps` says how much searching was done.
+    Iterating gives `Candidate` objects.
     """
 
     query: CandidateQuery
@@ -61,9 +62,7 @@ class Result:
             yield Candidate(allocations, mappings)
 
 
-def find(
-    query: CandidateQuery, topology: Topology, usage: Usage, settings: Settings, rng: random.Random
-) -> Result:
+def find(query: CandidateQuery, topology: Topology, usage: Usage, settings: Settings, rng: random.Random) -> Result:
     """The candidates of a query. `rng` is used only to randomize.
 
     :raises errors.ResourcesClassUnknown: unknown class
@@ -74,7 +73,8 @@ def find(
     except NothingMatches:
         return _nothing(query, topology, usage)
     except NameUnknown as unknown:
-        # An earlier group without any option has ended the evaluation before the name was looked up (candidates.md 1.4).
+        # An earlier group without any option has ended the evaluation before the name was looked up (candidates.md
+        # 1.4).
         for group in unknown.earlier:
             if not _has_option(query, group, topology, usage):
                 return _nothing(query, topology, usage)

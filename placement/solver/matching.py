@@ -1,16 +1,21 @@
-"""A bipartite matching that is kept up while a search goes on: guests (slots) and hosts (provider rows) of limited capacity.
+"""A bipartite matching that is kept up while a search goes on: guests (slots) and hosts (provider rows) of limited
+capacity.
 
-`search` holds one for each rule that makes slots compete. As long as it can be completed, the choices made so far are no dead end as
-far as that rule is concerned; so a search that is guided by it does not wander through branches without a candidate.
+`search` holds one for each rule that makes slots compete. As long as it can be completed, the choices made so far are
+no dead end as far as that rule is concerned; so a search that is guided by it does not wander through branches
+without a candidate.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 
 class Matching:
-    """Every guest is placed with a host of its domain, no host beyond its capacity. `steps` counts the hosts looked at."""
+    """Every guest is placed with a host of its domain, no host beyond its capacity. `steps` counts the hosts looked
+    at."""
 
-    def __init__(self, domains: Mapping[int, Sequence[int]], capacity: Mapping[int, int], rank: Mapping[int, int]) -> None:
+    def __init__(
+        self, domains: Mapping[int, Sequence[int]], capacity: Mapping[int, int], rank: Mapping[int, int]
+    ) -> None:
         """`domains` by guest; `capacity` by host; `rank` is the order in which the search decides the guests."""
         self._domains = domains
         self._capacity = capacity
@@ -27,7 +32,8 @@ class Matching:
         return all(self._place(guest, self._domains[guest], -1) for guest in self._domains)
 
     def move(self, guest: int, host: int) -> bool:
-        """Decide that a guest goes to this host; later guests make room if need be. False, with nothing changed, if they cannot.
+        """Decide that a guest goes to this host; later guests make room if need be. False, with nothing changed, if
+        they cannot.
 
         Guests of lower rank are decided already and stay where they are.
         """

@@ -1,8 +1,9 @@
-"""The query meets the topology: who may serve what, before anything is combined (contract: candidates.md 1.4 end, 2.3, 2.4).
+"""The query meets the topology: who may serve what, before anything is combined (contract: candidates.md 1.4 end,
+2.3, 2.4).
 
-A request is a row of *slots*. A slot takes exactly one provider: a suffixed group is one slot, the un-suffixed group is one slot for
-each of its classes. `bind` looks names up and evaluates all rules that concern one provider (or a provider and its anchor) for the whole
-cloud at once; what depends on usage is left to `Chances`.
+A request is a row of *slots*. A slot takes exactly one provider: a suffixed group is one slot, the un-suffixed group
+is one slot for each of its classes. `bind` looks names up and evaluates all rules that concern one provider (or a
+provider and its anchor) for the whole cloud at once; what depends on usage is left to `Chances`.
 """
 
 from collections import Counter
@@ -20,8 +21,9 @@ from placement.solver.topology import HUGE, Bools, Ints, Topology
 class Slot:
     """One provider to be chosen.
 
-    `demands` are class names and amounts, none for a resourceless group. `near` (by provider row) says who may be chosen at the anchor that
-    is its own root, `far` who may be chosen as a sharing provider of another tree; capacity is not yet looked at.
+    `demands` are class names and amounts, none for a resourceless group. `near` (by provider row) says who may be
+    chosen at the anchor that is its own root, `far` who may be chosen as a sharing provider of another tree; capacity
+    is not yet looked at.
     """
 
     suffix: str
@@ -34,9 +36,10 @@ class Slot:
 class Plan:
     """A request bound to a topology. Slots are referred to by their position.
 
-    `anchors` (by tree number) may anchor a candidate. Slots in `separate` take different providers. For each tuple of `subtrees`, one
-    of the providers of these slots is an ancestor of all of them. For each `(slots, rows)` of `covers` at least one of these slots takes a
-    provider for which `rows` holds. `totals` is what is asked in all of the classes that several slots ask for.
+    `anchors` (by tree number) may anchor a candidate. Slots in `separate` take different providers. For each tuple of
+    `subtrees`, one of the providers of these slots is an ancestor of all of them. For each `(slots, rows)` of
+    `covers` at least one of these slots takes a provider for which `rows` holds. `totals` is what is asked in all of
+    the classes that several slots ask for.
     """
 
     topology: Topology
@@ -89,9 +92,7 @@ def bind(query: CandidateQuery, topology: Topology) -> Plan:
         topology=topology,
         slots=tuple(slots),
         anchors=at_root,
-        separate=tuple(
-            index for index, slot in enumerate(slots) if query.isolate and slot.suffix != ''
-        ),
+        separate=tuple(index for index, slot in enumerate(slots) if query.isolate and slot.suffix != ''),
         subtrees=tuple(tuple(by_suffix[suffix][0] for suffix in suffixes) for suffixes in query.same_subtrees),
         covers=covers,
         totals={
@@ -122,7 +123,8 @@ def _group_slots(group: Group, topology: Topology) -> list[Slot]:
             # Only negative conditions: such a group has no option.
             allowed[:] = False
         return [Slot(group.suffix, tuple(group.resources.items()), allowed, allowed)]
-    # The un-suffixed group: traits are required of the used providers together, see `Plan.covers`; the anchor's membership counts for its tree.
+    # The un-suffixed group: traits are required of the used providers together, see `Plan.covers`; the anchor's
+    # membership counts for its tree.
     apart = ~topology.traits.meeting(group.traits.forbidden)
     near = apart & outside & (member | member[topology.roots])
     far = apart & outside & member & (group.in_tree is None)
@@ -146,7 +148,8 @@ def _member(wanted: MemberFilter, topology: Topology) -> Bools:
 
 
 def _with_traits(wanted: TraitFilter, topology: Topology) -> Bools:
-    """By provider row, having a trait of every set and none of the forbidden ones. Raises errors.CandidateTraitUnknown."""
+    """By provider row, having a trait of every set and none of the forbidden ones. Raises
+    errors.CandidateTraitUnknown."""
     for names in (*wanted.any_of, wanted.forbidden):
         for name in names:
             if name not in topology.trait_names:
@@ -160,9 +163,9 @@ def _with_traits(wanted: TraitFilter, topology: Topology) -> Bools:
 class Chances:
     """Who can serve each slot, given the usage known so far (by inventory; what is not known counts as zero).
 
-    `near` and `far` are those of the slots, cut down to providers with enough left. `alive` (by tree number) are the anchors that pass every
-    test that looks at all providers of an anchor at once; `flat` are those of them that have exactly one candidate: the root serves
-    every slot.
+    `near` and `far` are those of the slots, cut down to providers with enough left. `alive` (by tree number) are the
+    anchors that pass every test that looks at all providers of an anchor at once; `flat` are those of them that have
+    exactly one candidate: the root serves every slot.
     """
 
     def __init__(self, plan: Plan, used: Ints) -> None:

@@ -1,7 +1,7 @@
 """Step 1 of the solver: the query string of GET /allocation_candidates becomes an immutable `CandidateQuery`.
 
-Called by the handler, after the schema of the route has checked keys and the last `limit` and `group_policy`. Names of classes
-and traits are looked up later, by `plan`. Contract: candidates.md 1.
+Called by the handler, after the schema of the route has checked keys and the last `limit` and `group_policy`. Names
+of classes and traits are looked up later, by `plan`. Contract: candidates.md 1.
 """
 
 import re
@@ -24,6 +24,7 @@ from placement.query_values import (
 GRANULAR = (1, 25)
 IN_TREE = (1, 31)
 FREE_SUFFIXES = (1, 33)
+ROOT_REQUIRED = (1, 35)
 RESOURCELESS = (1, 36)
 
 LIMIT = re.compile(r'^[1-9][0-9]*$')
@@ -47,8 +48,9 @@ class Group:
 class CandidateQuery:
     """A whole request, checked as far as that is possible without the database.
 
-    `groups` are in the order in which their suffixes first appear; `same_subtrees` holds the suffixes of every occurrence of that
-    parameter; `isolate` is the group policy; `limit` is the number of candidates wanted, None for all.
+    `groups` are in the order in which their suffixes first appear; `same_subtrees` holds the suffixes of every
+    occurrence of that parameter; `isolate` is the group policy; `limit` is the number of candidates wanted, None for
+    all.
     """
 
     version: Version
@@ -67,10 +69,11 @@ def group_keys(version: Version) -> str:
 
 
 def parse(params: Iterable[tuple[str, str]], version: Version) -> CandidateQuery:
-    """The query of decoded `(key, value)` pairs in the order of the query string; unknown keys are the schema's business.
+    """The query of decoded `(key, value)` pairs in the order of the query string; unknown keys are the schema's
+    business.
 
-    Checks in the documented order (candidates.md 1.4): `root_required`, `same_subtree`, the groups' values, groups without resources,
-    conflicting traits, `group_policy`.
+    Checks in the documented order (candidates.md 1.4): `root_required`, `same_subtree`, the groups' values, groups
+    without resources, conflicting traits, `group_policy`.
 
     :raises errors.BadRequest: one of the errors of candidates.md 1.4
     """

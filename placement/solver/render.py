@@ -1,7 +1,8 @@
 """Step 4 of the solver: a `Result` becomes the JSON body of its microversion (contract: candidates.md 3.2, 5).
 
-The body is put together from encoded fragments, without Python objects for candidates in between. What repeats is encoded once: a uuid, the traits
-of alike providers, the share of a provider that serves the same slots in many candidates. All of it is ASCII.
+The body is put together from encoded fragments, without Python objects for candidates in between. What repeats is
+encoded once: a uuid, the traits of alike providers, the share of a provider that serves the same slots in many
+candidates. All of it is ASCII.
 """
 
 import json

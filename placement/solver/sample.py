@@ -1,11 +1,13 @@
-"""A random choice of candidates in random order, for [placement] randomize_allocation_candidates (contract: candidates.md 4.3).
+"""A random choice of candidates in random order, for [placement] randomize_allocation_candidates (contract:
+candidates.md 4.3).
 
 The choice is uniform. How it is made depends on the cloud:
 
 * flat anchors only: anchors in random order, the first that fit; nothing else is looked at;
 * few candidates (`ENOUGH` at most, or a configured cap): all are made, and some drawn;
 * more, without sharing providers: choices are drawn at random and kept if they observe the rules;
-* more, and the rules refuse nearly all of the draws: `ENOUGH` are made at randomly ordered anchors, and some of these drawn. This alone is not
+* more, and the rules refuse nearly all of the draws: `ENOUGH` are made at randomly ordered anchors, and some of these
+drawn. This alone is not
   uniform: it favours the beginning of each anchor's order.
 """
 

@@ -1,9 +1,11 @@
-"""Step 3b of the solver: all ways to serve the slots at one anchor, one after the other, without wandering (candidates.md 2.5).
+"""Step 3b of the solver: all ways to serve the slots at one anchor, one after the other, without wandering
+(candidates.md 2.5).
 
-The rules of a candidate are of two kinds. Those that ask for *something among several* (one provider of a `same_subtree` above the
-others, a required trait on one of the providers of the un-suffixed group) are turned into disjoint cases, each of which only
-restricts who may serve which slot. What is left in a case is competition: amounts add up on a provider, `isolate` wants different
-providers. There a depth-first search chooses slot by slot, and matchings keep it out of dead ends.
+The rules of a candidate are of two kinds. Those that ask for *something among several* (one provider of a
+`same_subtree` above the others, a required trait on one of the providers of the un-suffixed group) are turned into
+disjoint cases, each of which only restricts who may serve which slot. What is left in a case is competition: amounts
+add up on a provider, `isolate` wants different providers. There a depth-first search chooses slot by slot, and
+matchings keep it out of dead ends.
 """
 
 from bisect import bisect_left
@@ -30,8 +32,8 @@ class Steps:
 class Rules:
     """What the choices for the slots must observe together; the same at all anchors but for `room`.
 
-    `demands` by slot are the class names and amounts that compete with other slots; `room(class)` is by provider row the largest
-    sum that may be taken of it. The other fields are as in `plan.Plan`.
+    `demands` by slot are the class names and amounts that compete with other slots; `room(class)` is by provider row
+    the largest sum that may be taken of it. The other fields are as in `plan.Plan`.
     """
 
     demands: Sequence[Sequence[tuple[str, int]]]
@@ -48,17 +50,19 @@ def choices(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
         yield from _assign(case, rules, steps)
 
 
-# --- something among several: disjoint cases ---------------------------------------------------------------------------------
+# --- something among several: disjoint cases ---
 
 
 def _cases(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Domains]:
-    """Disjoint restrictions of the domains which together hold exactly the choices that observe `subtrees` and `covers`."""
+    """Disjoint restrictions of the domains which together hold exactly the choices that observe `subtrees` and
+    `covers`."""
     if all(domains):
         yield from _subtree_cases(domains, rules, 0, steps)
 
 
 def _subtree_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> Iterator[Domains]:
-    """For the remaining `subtrees`: one case for each provider that may be the topmost, and each slot that takes it first."""
+    """For the remaining `subtrees`: one case for each provider that may be the topmost, and each slot that takes it
+    first."""
     if done == len(rules.subtrees):
         yield from _cover_cases(domains, rules, 0, steps)
         return
@@ -73,7 +77,7 @@ def _subtree_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> I
             if not below[slot]:
                 break
         else:
-            for case in _one_within(below, slots, lambda row, top=top: row == top):
+            for case in _one_within(below, slots, top.__eq__):
                 yield from _subtree_cases(case, rules, done + 1, steps)
 
 
@@ -89,7 +93,8 @@ def _cover_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> Ite
 
 
 def _one_within(domains: Domains, slots: Sequence[int], wanted: Callable[[int], bool]) -> Iterator[Domains]:
-    """Disjoint cases in which at least one of the slots takes a wanted provider: for each slot, that it is the first to."""
+    """Disjoint cases in which at least one of the slots takes a wanted provider: for each slot, that it is the first
+    to."""
     earlier = list(domains)
     for slot in slots:
         inside = [row for row in domains[slot] if wanted(row)]
@@ -102,15 +107,16 @@ def _one_within(domains: Domains, slots: Sequence[int], wanted: Callable[[int], 
             return
 
 
-# --- competition: depth-first search -------------------------------------------------------------------------------------------
+# --- competition: depth-first search ---
 
 
 def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
     """All choices from the domains that keep sums within `room` and the slots of `separate` apart.
 
-    Slots are decided in the order of the sizes of their domains. If the n-th has more than n providers to choose from, no choice
-    before it can leave it without one, and nothing needs to be watched. Otherwise matchings tell whether the rest can still be
-    served, and situations that failed are remembered (slots that ask the same lead to the same situation in many orders).
+    Slots are decided in the order of the sizes of their domains. If the n-th has more than n providers to choose
+    from, no choice before it can leave it without one, and nothing needs to be watched. Otherwise matchings tell
+    whether the rest can still be served, and situations that failed are remembered (slots that ask the same lead to
+    the same situation in many orders).
     """
     count = len(domains)
     order = sorted(range(count), key=lambda slot: len(domains[slot]))
@@ -197,20 +203,17 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
 
 
 def _matchings(domains: Domains, order: Sequence[int], rules: Rules) -> list[Matching]:
-    """What must remain possible: different providers for `separate`; and of each contended class, for each amount, that the slots
-    which ask at least that much find providers with room for so many of them."""
+    """What must remain possible: different providers for `separate`; and of each contended class, for each amount,
+    that the slots which ask at least that much find providers with room for so many of them."""
     rank = {slot: place for place, slot in enumerate(order)}
     matchings: list[Matching] = []
 
-    def watch(slots: Collection[int], capacity: Callable[[int], int]) -> None:
+    def watch(slots: Collection[int], capacity: dict[int, int]) -> None:
         if len(slots) > 1:
-            hosts = {row for slot in slots for row in domains[slot]}
-            ordered = sorted(slots, key=lambda slot: rank[slot])
-            matchings.append(
-                Matching({slot: domains[slot] for slot in ordered}, {row: capacity(row) for row in hosts}, rank)
-            )
+            ordered = sorted(slots, key=rank.__getitem__)
+            matchings.append(Matching({slot: domains[slot] for slot in ordered}, capacity, rank))
 
-    watch(rules.separate, lambda row: 1)
+    watch(rules.separate, {row: 1 for slot in rules.separate for row in domains[slot]})
     amounts: dict[str, dict[int, int]] = {}
     for slot, demands in enumerate(rules.demands):
         for resource_class, amount in demands:
@@ -219,5 +222,5 @@ def _matchings(domains: Domains, order: Sequence[int], rules: Rules) -> list[Mat
         room = rules.room[resource_class]
         for least in sorted(set(by_slot.values())):
             askers = [slot for slot, amount in by_slot.items() if amount >= least]
-            watch(askers, lambda row, room=room, least=least: room[row] // least)
+            watch(askers, {row: room[row] // least for slot in askers for row in domains[slot]})
     return matchings

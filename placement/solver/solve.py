@@ -1,12 +1,14 @@
-"""Step 3 of the solver: what a candidate is, and in which order candidates come. Pure: no database, no HTTP, no globals.
+"""Step 3 of the solver: what a candidate is, and in which order candidates come. Pure: no database, no HTTP, no
+globals.
 
-A candidate is a choice of one provider for every slot of the plan (see `plan`), all of them in reach of one anchor, that observes the
-rules which concern several slots (see `search`). Anchors come in the order of the uuids of their root providers; at one anchor the order
-is that of `search`. The same data and the same query give the same order, in every process.
+A candidate is a choice of one provider for every slot of the plan (see `plan`), all of them in reach of one anchor,
+that observes the rules which concern several slots (see `search`). Anchors come in the order of the uuids of their
+root providers; at one anchor the order is that of `search`. The same data and the same query give the same order, in
+every process.
 
-The search is lazy: it goes on only while somebody takes candidates, and reads usage for the next anchors only, in growing batches.
-Anchors with just one possible provider (compute hosts without nested or shared resources) never leave numpy.
-Contract: candidates.md 2.5 to 2.7, 3.1, 4.
+The search is lazy: it goes on only while somebody takes candidates, and reads usage for the next anchors only, in
+growing batches. Anchors with just one possible provider (compute hosts without nested or shared resources) never
+leave numpy. Contract: candidates.md 2.5 to 2.7, 3.1, 4.
 """
 
 from collections import deque
@@ -38,8 +40,8 @@ Part = Block | Iterator[Choice]
 class Settings:
     """The options of the service that bear on candidates (contract: candidates.md 4).
 
-    `maximum`: stop after so many, negative for never. `breadth_first`: one candidate of each anchor in turn. `randomize`: a random choice,
-    in random order.
+    `maximum`: stop after so many, negative for never. `breadth_first`: one candidate of each anchor in turn.
+    `randomize`: a random choice, in random order.
     """
 
     maximum: int = -1
@@ -53,7 +55,8 @@ class Settings:
 
 
 class Search:
-    """The candidates of one plan. `steps` counts how much searching was done; `chances` is as of the usage read so far."""
+    """The candidates of one plan. `steps` counts how much searching was done; `chances` is as of the usage read so
+    far."""
 
     def __init__(self, query: CandidateQuery, plan: Plan, usage: Usage, settings: Settings) -> None:
         self.query = query
@@ -137,8 +140,8 @@ class Search:
             size *= GROWTH
 
     def _at(self, tree: int, view: View, reached: set[int]) -> Iterator[Choice]:
-        """The choices at one anchor. Those of sharing providers of other trees alone are the same at all anchors with the same
-        reach: the first of these gives them."""
+        """The choices at one anchor. Those of sharing providers of other trees alone are the same at all anchors with
+        the same reach: the first of these gives them."""
         reach = view.reach(tree)
         local = reach in reached or not reach
         reached.add(reach)
@@ -164,7 +167,8 @@ class Search:
         return weights
 
     def _once(self, blocks: Iterator[Block]) -> Iterator[Block]:
-        """Leave out repeated candidates. Only those made of nothing but sharing providers can come from several anchors."""
+        """Leave out repeated candidates. Only those made of nothing but sharing providers can come from several
+        anchors."""
         sharing = self.plan.topology.sharing
         if not sharing.any():
             yield from blocks

@@ -1,9 +1,9 @@
 """Step 2a of the solver: what changes rarely in the cloud, as columns.
 
-A `Topology` is immutable and made of a `Snapshot`, the rows that `loader` read. Providers are numbered ("rows") so that every
-subtree is a contiguous range: trees in the order of the uuids of their roots, each parent before its children, children in the
-order of their uuids. That order is also the order of candidates: it depends on nothing but the data.
-Contract: candidates.md 2.1, 2.2.
+A `Topology` is immutable and made of a `Snapshot`, the rows that `loader` read. Providers are numbered ("rows") so
+that every subtree is a contiguous range: trees in the order of the uuids of their roots, each parent before its
+children, children in the order of their uuids. That order is also the order of candidates: it depends on nothing but
+the data. Contract: candidates.md 2.1, 2.2.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,8 +45,8 @@ class Inventory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The database's rows that topology is made of. Inventories, trait ids and aggregate ids are keyed by provider id; a
-    provider without any may be absent."""
+    """The database's rows that topology is made of. Inventories, trait ids and aggregate ids are keyed by provider
+    id; a provider without any may be absent."""
 
     providers: Mapping[int, Provider]
     inventories: Mapping[int, tuple[Inventory, ...]]
@@ -136,7 +136,8 @@ class Topology:
         return self.sum_by_tree(mask) > 0
 
     def any_in_reach(self, mask: Bools) -> Bools:
-        """By tree number: whether the mask (by row) holds for a sharing provider of other trees that the tree reaches."""
+        """By tree number: whether the mask (by row) holds for a sharing provider of other trees that the tree
+        reaches."""
         return self.sum_by_reach(mask) > 0
 
     def sum_by_tree(self, values: npt.NDArray[Any]) -> Ints:
@@ -146,7 +147,8 @@ class Topology:
         return np.add.reduceat(values, self.tree_roots, dtype=np.int64)
 
     def sum_by_reach(self, values: npt.NDArray[Any]) -> Ints:
-        """By tree number: the sum of values (by row) over the sharing providers of other trees that the tree reaches."""
+        """By tree number: the sum of values (by row) over the sharing providers of other trees that the tree
+        reaches."""
         if not len(self.reach_rows):
             return np.zeros(len(self.tree_roots), np.int64)
         sums = np.bincount(self.reach_owners, values[self.reach_rows], len(self.reaches))
@@ -154,8 +156,8 @@ class Topology:
 
 
 def build(snapshot: Snapshot) -> Topology:
-    """The columns of a snapshot. Odd rows do not fail: a provider whose parent is missing, or is its own descendant, counts as
-    a root; `root_provider_id` is not looked at."""
+    """The columns of a snapshot. Odd rows do not fail: a provider whose parent is missing, or is its own descendant,
+    counts as a root; `root_provider_id` is not looked at."""
     order, parents, roots, ends = _preorder(snapshot.providers)
     providers = [snapshot.providers[provider_id] for provider_id in order]
     tree_roots = np.flatnonzero(parents < 0)
@@ -243,8 +245,8 @@ def _labels(order: Sequence[int], ids: Mapping[int, tuple[int, ...]], names: Map
 def _reaches(
     sharing: Bools, aggregates: Labels, roots: Ints, tree_roots: Ints, tree_numbers: Ints
 ) -> tuple[Ints, tuple[tuple[int, ...], ...]]:
-    """By tree the number of its reach, and the reaches: the sharing providers outside of the tree that have an aggregate in common
-    with a provider of it, in row order."""
+    """By tree the number of its reach, and the reaches: the sharing providers outside of the tree that have an
+    aggregate in common with a provider of it, in row order."""
     sharers: dict[str, list[int]] = {}
     for row in np.flatnonzero(sharing).tolist():
         for aggregate in aggregates.of(row):

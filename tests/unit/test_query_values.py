@@ -3,7 +3,14 @@
 import pytest
 
 from placement import errors
-from placement.query_values import MemberFilter, TraitFilter, parse_member_of, parse_plain_traits, parse_required, parse_resources
+from placement.query_values import (
+    MemberFilter,
+    TraitFilter,
+    parse_member_of,
+    parse_plain_traits,
+    parse_required,
+    parse_resources,
+)
 
 U1 = '602608fd-5c53-5f4d-84ae-2a278f056aef'
 U2 = '40eb3d5c-1813-5254-a13f-68c60ba54230'
@@ -30,7 +37,11 @@ def test_resources(value: str, amounts: dict[str, int]) -> None:
         ('  ', errors.ResourcesMalformed, 'Got: empty string.'),
         ('VCPU:1,', errors.ResourcesMalformed, 'Got: .'),
         ('VCPU:1:2', errors.ResourcesMalformed, 'Got: VCPU:1:2.'),
-        ('VCPU:one', errors.ResourceAmountNotInteger, 'Requested resource VCPU expected positive integer amount. Got: one.'),
+        (
+            'VCPU:one',
+            errors.ResourceAmountNotInteger,
+            'Requested resource VCPU expected positive integer amount. Got: one.',
+        ),
         ('VCPU:0', errors.ResourceAmountTooSmall, 'Requested resource VCPU requires amount >= 1. Got: 0.'),
     ],
 )

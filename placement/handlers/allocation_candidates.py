@@ -1,0 +1,28 @@
+"""GET /allocation_candidates (contract: candidates.md, http.md 5.18)."""
+
+import random
+
+import webob
+from oslo_config import cfg
+
+from placement import solver
+from placement.db import engine
+from placement.http import Request, json_response
+from placement.schemas import allocation_candidates as schemas
+
+
+def list_all(request: Request) -> webob.Response:
+    """Who could serve the request, and what is known of these providers."""
+    query = solver.query.parse(request.query(schemas.GET).items(), request.version)
+    settings = _settings(request.conf)
+    result = engine.read(lambda connection: solver.candidates(connection, query, settings, random.SystemRandom()))
+    return json_response(request, solver.render.body(result), last_modified=engine.utcnow())
+
+
+def _settings(conf: cfg.ConfigOpts) -> solver.Settings:
+    options = conf.placement
+    return solver.Settings(
+        maximum=options.max_allocation_candidates,
+        breadth_first=options.allocation_candidates_generation_strategy == 'breadth-first',
+        randomize=options.randomize_allocation_candidates,
+    )
