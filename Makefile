@@ -26,7 +26,7 @@ serve: $(VENV)/installed
 	@OS_API__AUTH_STRATEGY=noauth2 \
 	OS_PLACEMENT_DATABASE__CONNECTION='$(DATABASE)' \
 	OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP=True \
-	exec $(BIN)/placement-serve --host $(ADDRESS) --port $(PORT)
+	exec tools/serve $(BIN)/python $(ADDRESS) $(PORT)
 
 # Without MariaDB its tests are skipped and reported so; `.ci/run` insists on it.
 test: $(VENV)/installed-tests
