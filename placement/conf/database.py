@@ -22,7 +22,11 @@ OPTS = [
         default=True,
         help='SQLite only: wait until the disk has the data before a transaction counts as committed.',
     ),
-    cfg.StrOpt('slave_connection', secret=True, help='The URL of a read-only replica of the database.'),
+    cfg.StrOpt(
+        'slave_connection',
+        secret=True,
+        help='The URL of a read-only replica. Kept so that existing files stay valid: all queries go to `connection`.',
+    ),
     cfg.StrOpt(
         'mysql_sql_mode',
         default='TRADITIONAL',
@@ -43,9 +47,10 @@ OPTS = [
     cfg.IntOpt(
         'max_retries',
         default=10,
-        help='How often to try to connect at start. -1 means for ever, 0 not to wait for the database.',
+        help='How many more attempts placement-manage and placement-status make when the database does not answer. -1 '
+        'means for ever. The service itself starts without its database, and serves as soon as it is there.',
     ),
-    cfg.IntOpt('retry_interval', default=10, help='The pause between two attempts to connect at start, in seconds.'),
+    cfg.IntOpt('retry_interval', default=10, help='The pause between two of these attempts, in seconds.'),
     cfg.IntOpt(
         'max_overflow',
         help='The number of connections that a process may open beyond max_pool_size when it is busy. Unset means 10.',
