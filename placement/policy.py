@@ -23,6 +23,9 @@ MAX_DECISIONS = 4096
 # Checks whose outcome depends on nothing but target and credentials.
 _PURE_CHECKS = tuple(type(policy.RuleDefault('example', text).check) for text in ('role:x', 'user_id:x', '@', '!'))
 
+# What oslo.policy raises for a file that is no YAML, holds something else than a mapping of texts, or cannot be opened.
+_UNREADABLE = (ValueError, AttributeError, TypeError, OSError, cfg.Error)
+
 
 class _RuleSet:
     """One complete state of the rules. Checks of oslo.policy take it for the enforcer: they read `rules` and `conf`."""
@@ -84,7 +87,7 @@ class _Policy:
         self.enforcer.register_defaults(policies.list_rules())
         try:
             self.enforcer.load_rules()
-        except (ValueError, OSError, cfg.Error) as exc:
+        except _UNREADABLE as exc:
             raise config.ConfigError(_unreadable(conf, exc)) from exc
         self._rule_set = _RuleSet(self.enforcer.rules, conf)
         self._fault: str | None = None
@@ -95,7 +98,7 @@ class _Policy:
         with self._lock:
             try:
                 self.enforcer.load_rules(force_reload=self._fault is not None)
-            except (ValueError, OSError, cfg.Error) as exc:
+            except _UNREADABLE as exc:
                 fault = _unreadable(self.enforcer.conf, exc)
                 if fault != self._fault:
                     LOG.error('%s The rules that were in force before stay so.', fault)
@@ -109,7 +112,10 @@ class _Policy:
 
 
 def _unreadable(conf: cfg.ConfigOpts, exc: Exception) -> str:
-    reason = ' '.join(str(exc).split())
+    if isinstance(exc, AttributeError | TypeError):
+        reason = 'it has to map names of rules to rules'
+    else:
+        reason = ' '.join(str(exc).split())
     return f'The policy file ([oslo_policy] policy_file = {conf.oslo_policy.policy_file}) cannot be used: {reason}.'
 
 
