@@ -1,15 +1,20 @@
 """Step 4 of the solver: a `Result` becomes the JSON body of its microversion (contract: candidates.md 3.2, 5).
 
 The body is put together from encoded fragments, without Python objects for candidates in between. What repeats is
-encoded once: a uuid, the traits of alike providers, the share of a provider that serves the same slots in many
-candidates. All of it is ASCII.
+encoded once: the uuid of a provider, the traits of alike providers, and for candidates that share slots among
+providers in the same way, all but these uuids. All of it is ASCII.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from placement.solver.candidates import Result
+from placement.solver.plan import Slot
+from placement.solver.query import Version
+from placement.solver.topology import Topology
 
 ALLOCATIONS_BY_UUID = (1, 12)
 TRAITS = (1, 17)
@@ -17,12 +22,18 @@ ALL_CLASSES = (1, 27)
 TREES = (1, 29)
 MAPPINGS = (1, 34)
 
+# Which slots share a provider: by slot, the number of its provider, counted in the order of first appearance.
+Sharing = tuple[int, ...]
+# Makes an encoded candidate of the encoded uuids of its providers, in the order of first appearance.
+Form = Callable[[list[bytes]], bytes]
+
 
 def body(result: Result) -> bytes:
     """The whole JSON body."""
-    requests = b','.join(_requests(result))
-    summaries_ = b','.join(_summaries(result))
-    return b'{"allocation_requests":[%s],"provider_summaries":{%s}}' % (requests, summaries_)
+    return b'{"allocation_requests":[%s],"provider_summaries":{%s}}' % (
+        b','.join(_requests(result)),
+        b','.join(_summaries(result)),
+    )
 
 
 def summaries(result: Result) -> dict[str, Any]:
@@ -35,90 +46,92 @@ def _text(value: str) -> bytes:
     return json.dumps(value).encode()
 
 
+def _uuid(topology: Topology, row: int) -> bytes:
+    encoded = topology.encoded.get(row)
+    if encoded is None:
+        encoded = topology.encoded[row] = _text(topology.uuids[row])
+    return encoded
+
+
 def _requests(result: Result) -> Iterator[bytes]:
     """One allocation request per candidate."""
     if result.plan is None:
         return
-    slots = result.plan.slots
-    uuids = result.topology.uuids
-    version = result.query.version
-    as_list = version < ALLOCATIONS_BY_UUID
-    with_mappings = version >= MAPPINGS
-    encoded: dict[int, bytes] = {}
-    shares: dict[tuple[int, ...], bytes] = {}
-    suffixes = [_text(suffix) for suffix in dict.fromkeys(slot.suffix for slot in slots)]
-    first_of: dict[str, list[int]] = {}
-    for index, slot in enumerate(slots):
-        first_of.setdefault(slot.suffix, []).append(index)
-    groups = list(zip(suffixes, first_of.values(), strict=True))
-    is_asking = [bool(slot.demands) for slot in slots]
-
-    def share(row: int, indexes: tuple[int, ...]) -> bytes:
-        """What a provider gives when it serves these slots."""
-        amounts: dict[str, int] = {}
-        for index in indexes:
-            for resource_class, amount in slots[index].demands:
-                amounts[resource_class] = amounts.get(resource_class, 0) + amount
-        resources = b','.join(b'%s:%d' % (_text(name), amount) for name, amount in amounts.items())
-        if as_list:
-            return b'{"resource_provider":{"uuid":%s},"resources":{%s}}' % (encoded[row], resources)
-        return b'%s:{"resources":{%s}}' % (encoded[row], resources)
-
+    forms: dict[Sharing, Form] = {}
     for choice in result.choices.tolist():
-        serving: dict[int, list[int]] = {}
-        for index, row in enumerate(choice):
-            if row not in encoded:
-                encoded[row] = _text(uuids[row])
-            if is_asking[index]:
-                serving.setdefault(row, []).append(index)
-        parts = []
-        for row, indexes in serving.items():
-            key = (row, *indexes)
-            part = shares.get(key)
-            if part is None:
-                part = shares[key] = share(row, key[1:])
-            parts.append(part)
-        allocations = b','.join(parts)
-        if as_list:
-            yield b'{"allocations":[%s]}' % allocations
-        elif not with_mappings:
-            yield b'{"allocations":{%s}}' % allocations
-        else:
-            mappings = b','.join(
-                b'%s:[%s]' % (suffix, b','.join(encoded[row] for row in dict.fromkeys(choice[i] for i in indexes)))
-                for suffix, indexes in groups
-            )
-            yield b'{"allocations":{%s},"mappings":{%s}}' % (allocations, mappings)
+        numbers: dict[int, int] = {}
+        sharing = tuple([numbers.setdefault(row, len(numbers)) for row in choice])
+        form = forms.get(sharing)
+        if form is None:
+            form = forms[sharing] = _form(result.plan.slots, sharing, result.query.version)
+        yield form([_uuid(result.topology, row) for row in numbers])
+
+
+def _form(slots: tuple[Slot, ...], sharing: Sharing, version: Version) -> Form:
+    """The form of all candidates that share slots among providers in one way."""
+    amounts: dict[int, dict[str, int]] = {}
+    groups: dict[str, dict[int, None]] = {}
+    for slot, provider in zip(slots, sharing, strict=True):
+        groups.setdefault(slot.suffix, {})[provider] = None
+        for resource_class, amount in slot.demands:
+            sums = amounts.setdefault(provider, {})
+            sums[resource_class] = sums.get(resource_class, 0) + amount
+    # `%` in what is filled in later is the place of a uuid; `places` says whose.
+    places = list(amounts)
+    one, all_of = b'%%s:{"resources":{%s}}', b'{"allocations":{%s}'
+    if version < ALLOCATIONS_BY_UUID:
+        one, all_of = b'{"resource_provider":{"uuid":%%s},"resources":{%s}}', b'{"allocations":[%s]'
+    parts = [
+        one % b','.join(b'%s:%d' % (_escaped(name), amount) for name, amount in sums.items())
+        for sums in amounts.values()
+    ]
+    template = all_of % b','.join(parts)
+    if version >= MAPPINGS:
+        mappings = []
+        for suffix, providers in groups.items():
+            places += providers
+            mappings.append(b'%s:[%s]' % (_escaped(suffix), b','.join([b'%s'] * len(providers))))
+        template += b',"mappings":{%s}' % b','.join(mappings)
+    template += b'}'
+    return lambda uuids: template % tuple([uuids[place] for place in places])
+
+
+def _escaped(name: str) -> bytes:
+    return _text(name).replace(b'%', b'%%')
 
 
 def _summaries(result: Result) -> Iterator[bytes]:
     """One `uuid: summary` per provider."""
-    topology = result.topology
-    version = result.query.version
-    rows = result.summary_rows.tolist()
-    resources: dict[int, list[bytes]] = {row: [] for row in rows}
-    requested = {name for group in result.query.groups for name in group.resources}
-    is_shown = set(rows).__contains__
-    for name, part in topology.stock.of_class.items():
-        if version < ALL_CLASSES and name not in requested:
-            continue
-        encoded_name = _text(name)
-        columns = (topology.stock.rows[part], topology.stock.ceiling[part], result.usage.used[part])
-        for row, capacity, used in zip(*(column.tolist() for column in columns), strict=True):
-            if is_shown(row):
-                resources[row].append(b'%s:{"capacity":%d,"used":%d}' % (encoded_name, capacity, used))
+    topology, version = result.topology, result.query.version
+    resources = _resources(result)
     traits: dict[int, bytes] = {}
-    for row in rows:
-        text = b'%s:{"resources":{%s}' % (_text(topology.uuids[row]), b','.join(resources[row]))
+    for row in result.summary_rows.tolist():
+        parts = [b'%s:{"resources":{%s}' % (_uuid(topology, row), b','.join(resources.get(row, ())))]
         if version >= TRAITS:
             number = int(topology.traits.index[row])
             if number not in traits:
                 traits[number] = json.dumps(sorted(topology.traits.sets[number])).encode()
-            text += b',"traits":%s' % traits[number]
+            parts.append(b'"traits":' + traits[number])
         if version >= TREES:
             parent = int(topology.parents[row])
-            text += b',"parent_provider_uuid":%s,"root_provider_uuid":%s' % (
-                b'null' if parent < 0 else _text(topology.uuids[parent]),
-                _text(topology.uuids[topology.roots[row]]),
-            )
-        yield text + b'}'
+            parts.append(b'"parent_provider_uuid":' + (b'null' if parent < 0 else _uuid(topology, parent)))
+            parts.append(b'"root_provider_uuid":' + _uuid(topology, int(topology.roots[row])))
+        yield b','.join(parts) + b'}'
+
+
+def _resources(result: Result) -> dict[int, list[bytes]]:
+    """By provider row, the classes to be shown with capacity and usage."""
+    stock = result.topology.stock
+    requested = {name for group in result.query.groups for name in group.resources}
+    is_shown = np.zeros(result.topology.size, np.bool_)
+    is_shown[result.summary_rows] = True
+    shown: dict[int, list[bytes]] = {}
+    for name, part in stock.of_class.items():
+        if result.query.version < ALL_CLASSES and name not in requested:
+            continue
+        places = part.start + np.flatnonzero(is_shown[stock.rows[part]])
+        template = _escaped(name) + b':{"capacity":%d,"used":%d}'
+        columns = (column[places].tolist() for column in (stock.rows, stock.ceiling, result.usage.used))
+        for row, *figures in zip(*columns, strict=True):
+            shown.setdefault(row, []).append(template % tuple(figures))
+    return shown

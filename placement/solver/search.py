@@ -113,13 +113,13 @@ def _one_within(domains: Domains, slots: Sequence[int], wanted: Callable[[int], 
 def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
     """All choices from the domains that keep sums within `room` and the slots of `separate` apart.
 
-    Slots are decided in the order of the sizes of their domains. If the n-th has more than n providers to choose
-    from, no choice before it can leave it without one, and nothing needs to be watched. Otherwise matchings tell
-    whether the rest can still be served, and situations that failed are remembered (slots that ask the same lead to
-    the same situation in many orders).
+    Slots are decided in the order of the sizes of their domains, large amounts first. If the n-th has more than n
+    providers to choose from, no choice before it can leave it without one, and nothing needs to be watched. Otherwise
+    matchings tell whether the rest can still be served, and situations that failed are remembered (slots that ask the
+    same lead to the same situation in many orders).
     """
     count = len(domains)
-    order = sorted(range(count), key=lambda slot: len(domains[slot]))
+    order = sorted(range(count), key=lambda slot: (len(domains[slot]), [-amount for _, amount in rules.demands[slot]]))
     tight = any(len(domains[slot]) <= place for place, slot in enumerate(order))
     matchings = _matchings(domains, order, rules) if tight else []
     for matching in matchings:
@@ -138,8 +138,14 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
     found_before = [0] * (count + 1)
     depth = 0
 
+    # Providers that may serve the same slots and have the same room are interchangeable.
+    kinds = _kinds(domains, rules) if tight else {}
+
     def situation() -> object:
-        return depth, frozenset(taken.items()), frozenset(occupied)
+        content: dict[int, list[tuple[str, int]]] = {row: [('', 1)] for row in occupied}
+        for (resource_class, row), amount in taken.items():
+            content.setdefault(row, []).append((resource_class, amount))
+        return depth, tuple(sorted((kinds[row], *sorted(items)) for row, items in content.items()))
 
     def take(slot: int, row: int, sign: int) -> None:
         for resource_class, amount in rules.demands[slot]:
@@ -200,6 +206,19 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
         depth -= 1
         if depth >= 0:
             take(order[depth], chosen[order[depth]], -1)
+
+
+def _kinds(domains: Domains, rules: Rules) -> dict[int, int]:
+    """By provider row, the number of its kind: who may serve the same slots and has the same room is of one kind."""
+    serves: dict[int, list[int]] = {}
+    for slot, domain in enumerate(domains):
+        for row in domain:
+            serves.setdefault(row, []).append(slot)
+    numbers: dict[object, int] = {}
+    return {
+        row: numbers.setdefault((*slots, *(room.get(row) for room in rules.room.values())), len(numbers))
+        for row, slots in serves.items()
+    }
 
 
 def _matchings(domains: Domains, order: Sequence[int], rules: Rules) -> list[Matching]:

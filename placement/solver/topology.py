@@ -7,7 +7,7 @@ the data. Contract: candidates.md 2.1, 2.2.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,6 +120,8 @@ class Topology:
     stock: Stock
     class_names: frozenset[str]
     trait_names: frozenset[str]
+    # The JSON form of uuids by row, filled in by `render` as they are needed.
+    encoded: dict[int, bytes] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
