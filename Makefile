@@ -10,14 +10,15 @@ ADDRESS := 127.0.0.1
 PORT := 8778
 DATABASE := sqlite:///$(CURDIR)/placement.sqlite
 
-# More arguments for pytest: make test ARGS='-k allocations -x'
+# More arguments for pytest or the benchmarks: make test ARGS='-k allocations -x'
 ARGS :=
 
-.PHONY: help serve test lint typecheck clean
+.PHONY: help serve test bench lint typecheck clean
 
 help:
 	@echo 'make serve      run the service on http://$(ADDRESS):$(PORT), with a SQLite database in this folder'
 	@echo 'make test       run all tests, on SQLite and on a private MariaDB'
+	@echo 'make bench      measure the service beside the reference (ARGS=--help)'
 	@echo 'make lint       check style, import order and docstrings'
 	@echo 'make typecheck  check the types of placement/'
 	@echo 'make clean      remove what the others made, the database included'
@@ -33,6 +34,10 @@ test: $(VENV)/installed-tests
 	@tools/need 'mariadb-server-core mariadb-client-core' sh -c 'PATH=$$PATH:/usr/sbin; command -v mariadbd && command -v mariadb-install-db' \
 	|| echo 'The tests on MariaDB will be skipped.' >&2
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+
+# Needs MariaDB, and the package index for the reference. See benchmarks/RESULTS.md.
+bench: $(VENV)/installed-tests
+	$(BIN)/python -m benchmarks $(ARGS)
 
 lint: $(VENV)/installed-tests
 	$(BIN)/ruff check .

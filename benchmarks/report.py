@@ -1,0 +1,113 @@
+"""The table: one line per row in the terminal, and RESULTS.md, made of results.json, which keeps the figures."""
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.clouds import SERVERS, TRAITS
+from benchmarks.measure import OURS, REFERENCE, THREADS, WORKERS, Row
+from benchmarks.works import CURVE, LOADS, WORKS
+
+_FOLDER = Path(__file__).parent
+_FIGURES, _PAGE = _FOLDER / 'results.json', _FOLDER / 'RESULTS.md'
+
+_PAGE_TEXT = """\
+# Results
+
+Written by `make bench ARGS=--record`. Both services run under gunicorn (gthread, {workers} processes of {threads}
+threads) on one private MariaDB, each on a database of its own with the same cloud: {servers} servers and {traits}
+traits a host. Each request is sent to both in turn. Figures are medians; "times" is the ratio of the medians;
+"statements" is all that reached the database server for one request, pings and COMMIT or ROLLBACK included. The last
+machine: {machine}. Its times mean little, ratios more.
+
+## Against the bars
+
+{bars}
+
+## Where we lose
+
+{losses}
+
+## How the cost grows
+
+{curve}
+
+## Memory
+
+The largest peak of resident memory of a worker after the requests above.
+
+{memory}
+"""
+_HEADER = """\
+| work | ours | reference | times | bar | statements, ours | reference | measured |
+|---|---:|---:|---:|---:|---:|---:|---|
+"""
+
+
+def line(row: Row) -> str:
+    """A row as text for the terminal."""
+    parts = [f'{row.name}:']
+    parts += [f'{name} {_figure(row, name)} ({row.statements.get(name, "-")} st.)' for name in row.medians]
+    if row.ratio is not None:
+        parts.append(f'{row.ratio:.1f}×')
+    if row.bar is not None:
+        parts.append(f'[bar {row.bar:g}× {"BELOW" if _is_below(row) else "met"}]')
+    return '  '.join(parts + ([row.note] if row.note else []))
+
+
+def record(rows: Sequence[Row]) -> None:
+    """Keep the figures of these rows, in the place of earlier ones of the same names, and write the page anew."""
+    figures = json.loads(_FIGURES.read_text()) if _FIGURES.exists() else {}
+    today = datetime.date.today().isoformat()
+    figures |= {row.name: {'measured': today, **asdict(row)} for row in rows}
+    _FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + '\n')
+    _PAGE.write_text(_page(figures))
+
+
+def _page(figures: Mapping[str, Mapping[str, object]]) -> str:
+    dates = {name: str(kept['measured']) for name, kept in figures.items()}
+    rows = {
+        name: Row(**{key: value for key, value in kept.items() if key != 'measured'})  # type: ignore[arg-type]
+        for name, kept in figures.items()
+    }
+    bars = [rows[name] for work in WORKS for name in work.bars if name in rows]
+    bars += [rows[load.name] for load in LOADS if load.name in rows]
+    curve = [rows[name] for work in CURVE for name in work.bars if name in rows]
+    memory = [row for row in rows.values() if row.unit == 'MB']
+    losses = [f'* {line(row)}' for row in (*bars, *curve, *memory) if _is_below(row) or (row.ratio or 1) < 1]
+    return _PAGE_TEXT.format(
+        workers=WORKERS,
+        threads=THREADS,
+        servers=SERVERS,
+        traits=TRAITS,
+        machine=f'{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}',
+        bars=_table(bars, dates),
+        losses='\n'.join(losses) or 'Nowhere in these rows.',
+        curve=_table(curve, dates),
+        memory=_table(memory, dates),
+    )
+
+
+def _table(rows: Sequence[Row], dates: Mapping[str, str]) -> str:
+    return _HEADER + '\n'.join(
+        f'| {row.name} | {_figure(row, OURS)} | {_figure(row, REFERENCE)} | '
+        f'{"" if row.ratio is None else f"{row.ratio:.1f}×"} | '
+        f'{"" if row.bar is None else f"{row.bar:g}×"}{" (below)" if _is_below(row) else ""} | '
+        f'{row.statements.get(OURS, "")} | {row.statements.get(REFERENCE, "")} | {dates[row.name]} |'
+        for row in rows
+    )
+
+
+def _figure(row: Row, service: str) -> str:
+    value = row.medians.get(service)
+    if value is None:
+        return ''
+    return f'{value:.2f} {row.unit}' if value < 100 else f'{value:,.0f} {row.unit}'
+
+
+def _is_below(row: Row) -> bool:
+    return row.bar is not None and row.ratio is not None and row.ratio < row.bar
