@@ -14,9 +14,10 @@ def configuration(url: str) -> cfg.ConfigOpts:
     """The options of a service on the database `url`: noauth2, no files, everything else by default."""
     conf = cfg.ConfigOpts()
     placement.conf.register_opts(conf)
+    # First: a configuration without a database is refused.
+    conf.set_override('connection', url, group='placement_database')
     conf([], project='placement', default_config_files=[], default_config_dirs=[])
     conf.set_override('auth_strategy', 'noauth2', group='api')
-    conf.set_override('connection', url, group='placement_database')
     return conf
 
 
