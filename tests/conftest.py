@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from oslo_config import cfg
 
-from tests import databases, reference
+from tests import databases, reference, service
+from tests.client import Client
 
 
 @pytest.fixture(scope='session')
@@ -57,6 +59,25 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> databases.Databa
     shared = request.getfixturevalue('mariadb_schema')
     databases.empty(shared)
     return shared
+
+
+@pytest.fixture
+def conf(database: databases.Database) -> cfg.ConfigOpts:
+    """The options of the service on `database`; a test may override some before it asks for `app`."""
+    return service.configuration(database.url)
+
+
+@pytest.fixture
+def app(conf: cfg.ConfigOpts) -> Iterator[object]:
+    """The WSGI application on `database`, freshly started."""
+    with service.application(conf) as application:
+        yield application
+
+
+@pytest.fixture
+def client(app: object) -> Client:
+    """Calls `app`: `client.call(method, path, json, version=..., headers=...)`."""
+    return Client.of_app(app)
 
 
 @pytest.fixture(scope='session')
