@@ -37,7 +37,7 @@ def create(request: Request) -> webob.Response:
 def replace_all(request: Request) -> webob.Response:
     """Give a provider exactly these inventories."""
     body = provider_body(request, schemas.REPLACE_ALL)
-    new = {name: _of_any_class(name, record) for name, record in body['inventories'].items()}
+    new = from_bodies(body['inventories'])
     generation = inventory.replace_of_provider(
         request.segments['uuid'], body['resource_provider_generation'], new, _may_reserve_all(request)
     )
@@ -85,12 +85,15 @@ def from_body(record: Mapping[str, Any]) -> Inventory:
     return Inventory(**{field: value if field == 'allocation_ratio' else int(value) for field, value in given.items()})
 
 
-def _of_any_class(name: str, record: Any) -> Inventory:
-    """As `from_body`, for a record that the schema checked only if its class could be one.
+def from_bodies(records: Mapping[str, Any]) -> dict[str, Inventory]:
+    """As `from_body` for several classes, whose records the schema checked only where the class could be one.
 
     Any inventory does for a class that cannot be: it will be refused as unknown.
     """
-    return from_body(record) if re.search(RESOURCE_CLASS_PATTERN, name) else Inventory(total=1)
+    return {
+        name: from_body(record) if re.search(RESOURCE_CLASS_PATTERN, name) else Inventory(total=1)
+        for name, record in records.items()
+    }
 
 
 def _may_reserve_all(request: Request) -> bool:
