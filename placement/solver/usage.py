@@ -61,6 +61,6 @@ def fetcher(connection: sa.Connection) -> Fetch:
 
     def fetch(provider_ids: Sequence[int]) -> Used:
         # Literals rather than parameters: SQLite allows only so many of the latter, and ids are whole numbers.
-        return connection.execute(statement, {'ids': provider_ids}).tuples()
+        return map(tuple, connection.execute(statement, {'ids': provider_ids}))
 
     return fetch
