@@ -190,11 +190,11 @@ def fill_in(query: str, world: World) -> str:
 def _ids(connection: sa.Connection, table: sa.Table, names: list[str]) -> dict[str, int]:
     """The ids of all names in a table of names, after adding those that it lacks."""
     query = sa.select(table.c.name, table.c.id)
-    known = dict(connection.execute(query).tuples().all())
+    known = {row.name: row.id for row in connection.execute(query)}
     missing = [{'name': name} for name in dict.fromkeys(names) if name not in known]
     if missing:
         connection.execute(sa.insert(table), missing)
-        known = dict(connection.execute(query).tuples().all())
+        known = {row.name: row.id for row in connection.execute(query)}
     return known
 
 
@@ -246,8 +246,8 @@ def build_sql(connection: sa.Connection, world: World) -> None:
             for provider in world.providers
             for name, record in provider.inventories.items()
         ],
-        tables.projects: [{'id': 1, 'external_id': _PROJECT}],
-        tables.users: [{'id': 1, 'external_id': _USER}],
+        tables.projects: [{'id': 1, 'external_id': _PROJECT}] if world.allocations else [],
+        tables.users: [{'id': 1, 'external_id': _USER}] if world.allocations else [],
         tables.consumers: [
             {'uuid': consumer, 'project_id': 1, 'user_id': 1, 'generation': 1} for consumer, _ in world.allocations
         ],

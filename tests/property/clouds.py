@@ -89,10 +89,8 @@ class Dice:
         return [item for item in items if self.keep()]
 
 
-@st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """A cloud and a query for it that is not too much for the oracle, and mostly has an answer."""
-    seed, mask = draw(st.integers(0, 2**64 - 1)), draw(st.binary(min_size=MASK, max_size=MASK))
+def throw(seed: int, mask: bytes = b'') -> Scenario | None:
+    """A cloud and a query for it that is not too much for the oracle, and mostly has an answer; None in bad luck."""
     for attempt in range(MOST_ATTEMPTS):
         dice = Dice(f'{seed} {attempt}', mask)
         world = throw_world(dice)
@@ -101,7 +99,13 @@ def scenarios(draw: st.DrawFn) -> Scenario:
         oracle = Oracle(scenario.world, query.text, query.minor)
         if oracle.combinations() <= MOST_COMBINATIONS and (dice.chance(0.15) or oracle.answer()['allocation_requests']):
             return scenario
-    return reject()
+    return None
+
+
+@st.composite
+def scenarios(draw: st.DrawFn) -> Scenario:
+    """What throw() throws; shrinks by dropping parts."""
+    return throw(draw(st.integers(0, 2**64 - 1)), draw(st.binary(min_size=MASK, max_size=MASK))) or reject()
 
 
 # The cloud -------------------------------------------------------------------
@@ -240,7 +244,7 @@ def throw_group(
     if minor >= 21 and dice.chance(0.15):
         owned = chosen.aggregates if suffix else around[0].aggregates | chosen.aggregates
         values += [('member_of' + suffix, value) for value in throw_member_of(dice, minor, owned)]
-    if minor >= 31 and dice.chance(0.1):
+    if minor >= 31 and dice.chance(0.15):
         unlikely = dice.one([provider.uuid for provider in around] + [UNKNOWN])
         values.append(('in_tree' + suffix, unlikely if dice.chance(0.25) else chosen.uuid))
     return pairs + dice.kept(values)
