@@ -21,7 +21,7 @@ from tests.client import Client
 def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A SQLite file with the schema, to be copied."""
     path = tmp_path_factory.mktemp('sqlite') / 'template.sqlite'
-    databases.create_schema(f'sqlite:///{path}')
+    service.create_schema(f'sqlite:///{path}')
     return path
 
 
@@ -45,7 +45,7 @@ def mariadb() -> Iterator[databases.MariaDB]:
 def mariadb_schema(mariadb: databases.MariaDB) -> databases.Database:
     """The one MariaDB database that tests share, one after the other."""
     url = mariadb.create('placement')
-    databases.create_schema(url)
+    service.create_schema(url)
     return databases.Database('mariadb', url)
 
 

@@ -46,14 +46,8 @@ class Database:
             connection.execute(sa.text(statement), values)
 
 
-def create_schema(url: str) -> None:
-    """All tables at head, empty."""
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
-    tables.metadata.create_all(engine)
-
-
 def empty(database: Database) -> None:
-    """Remove all rows. DELETE, since TRUNCATE rebuilds a table's file and takes many times as long."""
+    """Remove all rows, but not the recorded revision. (TRUNCATE would rebuild the tables' files and take longer.)"""
     with database.engine.begin() as connection:
         connection.execute(sa.text('SET foreign_key_checks = 0'))
         for table in tables.metadata.tables.values():

@@ -7,7 +7,7 @@ from oslo_config import cfg
 
 import placement.conf
 from placement import deploy
-from placement.db import engine
+from placement.db import engine, migration
 
 
 def configuration(url: str) -> cfg.ConfigOpts:
@@ -32,6 +32,12 @@ def engine_on(conf: cfg.ConfigOpts) -> Iterator[None]:
     finally:
         manager.dispose_pool()
         restore()
+
+
+def create_schema(url: str) -> None:
+    """All tables at head, empty, made by the migrations."""
+    with engine_on(configuration(url)):
+        migration.upgrade()
 
 
 @contextlib.contextmanager
