@@ -7,7 +7,7 @@ from tests.claims import body, code, detail, held, new_uuid, post, put, used
 
 
 def test_stuck_over_capacity(client):
-    """A provider that has less than is allocated from it lets consumers keep, shrink and move, and gives nothing new."""
+    """A provider that has less than is allocated from it lets consumers keep, shrink, move, and gives nothing new."""
     rp = claims.provider(client, VCPU=8, MEMORY_MB=1024)
     six = claims.consumer(client, {rp: {'VCPU': 6, 'MEMORY_MB': 512}})
     claims.consumer(client, {rp: {'VCPU': 2, 'MEMORY_MB': 512}})
