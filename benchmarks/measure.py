@@ -15,14 +15,15 @@ import sqlalchemy as sa
 
 from benchmarks.clouds import Cloud
 from benchmarks.wire import Answer, Connection, Request
-from benchmarks.works import WIDE, Load, Work
+from benchmarks.works import WIDE, WIDE_TIGHT, Load, Work
 from tests import live
 from tests.databases import MariaDB, create_schema
 
 OURS, REFERENCE = 'ours', 'reference'
 WORKERS, THREADS = 2, 8
 # Without a bound the reference builds all 64^8 candidates of the wide tree before it takes the first thousand.
-CLOUD_OPTIONS = {WIDE: {'OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES': '1000'}}
+_CAP = 'OS_PLACEMENT__MAX_ALLOCATION_CANDIDATES'
+CLOUD_OPTIONS = {WIDE: {_CAP: '100000'}, WIDE_TIGHT: {_CAP: '1000'}}
 
 # Two workers of the reference that migrate at the same time fail.
 _NO_MIGRATION = {'OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP': 'False'}

@@ -20,8 +20,9 @@ from benchmarks.wire import Request
 
 FLAT = {hosts: Cloud(f'flat{hosts}', 'flat', hosts) for hosts in (100, 1_000, 10_000, 50_000)}
 NESTED = Cloud('nested1000', 'nested', 1_000)
-WIDE = Cloud('wide64', 'wide', 64)
-CLOUDS = (*FLAT.values(), NESTED, WIDE)
+# The same twice, for two settings of the services (measure.CLOUD_OPTIONS).
+WIDE, WIDE_TIGHT = Cloud('wide64', 'wide', 64), Cloud('wide64_tight', 'wide', 64)
+CLOUDS = (*FLAT.values(), NESTED, WIDE, WIDE_TIGHT)
 
 RESOURCES = ','.join(f'{name}:{amount}' for name, amount in SERVER_USE.items())
 
@@ -117,7 +118,8 @@ _FOUR_GROUPS = (
     'resources=DISK_GB:100&resources_N=VCPU:4,MEMORY_MB:16384&resources_A=SRIOV_NET_VF:1&resources_B=SRIOV_NET_VF:1'
     '&group_policy=none&limit=1000'
 )
-_EIGHT_GROUPS = '&'.join([f'resources={RESOURCES}', *(f'resources{number}=SRIOV_NET_VF:1' for number in range(1, 9))])
+_DEVICES = '&'.join(f'resources{number}=SRIOV_NET_VF:1' for number in range(1, 9))
+_EIGHT_GROUPS = f'resources={RESOURCES}&{_DEVICES}&group_policy=none&limit=1000'
 
 WORKS: tuple[Work, ...] = (
     _read(
@@ -154,10 +156,16 @@ WORKS: tuple[Work, ...] = (
         lambda n: _candidates(_FOUR_GROUPS),
     ),
     _read(
-        'candidates, a host of 64 PFs × 8 VFs, eight groups, limit=1000',
+        'candidates, a host of 64 PFs × 8 VFs, eight groups, limit=1000, at most 100,000',
         WIDE,
         100,
-        lambda n: _candidates(f'{_EIGHT_GROUPS}&group_policy=none&limit=1000'),
+        lambda n: _candidates(_EIGHT_GROUPS),
+    ),
+    _read(
+        'candidates, the same, at most 1,000',
+        WIDE_TIGHT,
+        None,
+        lambda n: _candidates(_EIGHT_GROUPS),
     ),
 )
 
