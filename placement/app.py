@@ -64,6 +64,7 @@ class Api:
         self.conf = conf
         self.prepare = prepare
         self.prepared = False
+        self.attempts = 0
         self.lock = threading.Lock()
         try:
             self._ensure_prepared()
@@ -102,10 +103,22 @@ class Api:
         return response
 
     def _ensure_prepared(self) -> None:
+        """Get the database ready. Requests that come while one of them tries share its outcome, instead of queueing to
+        try one after the other.
+
+        Raises errors.DatabaseUnavailable, errors.SchemaUnusable.
+        """
+        attempts = self.attempts
         with self.lock:
-            if not self.prepared:
+            if self.prepared:
+                return
+            if self.attempts != attempts:
+                raise errors.DatabaseUnavailable()
+            try:
                 self.prepare()
                 self.prepared = True
+            finally:
+                self.attempts += 1
 
 
 def _check_declared_body(environ: Environ) -> None:

@@ -1,25 +1,51 @@
 """Building the application from a configuration (contract: service.md 4.3; names that other projects import)."""
 
+import logging
 from typing import Any
 
+from alembic.util import CommandError
 from oslo_config import cfg
 
-from placement import app, policy
+from placement import app, errors, policy
 from placement.db import engine, migration
 from placement.objects import resource_class, trait
 from placement.requestlog import WSGIApp
+
+LOG = logging.getLogger(__name__)
 
 
 def update_database(conf: cfg.ConfigOpts) -> None:
     """Bring the database up to date: migrations if `[placement_database] sync_on_startup` says so, then standard
     traits and classes.
 
-    Raises errors.DatabaseUnavailable.
+    Raises errors.DatabaseUnavailable, errors.SchemaUnusable.
     """
-    if conf.placement_database.sync_on_startup:
+    with engine.translated():
+        if conf.placement_database.sync_on_startup:
+            _migrate()
+        else:
+            _warn_of_other_revision()
+    trait.sync_standard()
+    resource_class.sync_standard()
+
+
+def _migrate() -> None:
+    try:
         migration.upgrade('head')
-    engine.write(trait.sync_standard)
-    engine.write(resource_class.sync_standard)
+    except (migration.MigrationError, CommandError) as exc:
+        raise errors.SchemaUnusable(reason=str(exc)) from exc
+
+
+def _warn_of_other_revision() -> None:
+    """Not refused: the reference starts on any schema too, and an operator may be about to migrate."""
+    recorded, head = migration.version(), migration.head()
+    if recorded is not None and recorded != head:
+        LOG.warning(
+            'The schema of the database is at revision %s, but this release is made for %s: requests may fail. '
+            'If it is an older one, run "placement-manage db sync".',
+            recorded,
+            head,
+        )
 
 
 def deploy(conf: cfg.ConfigOpts) -> WSGIApp:

@@ -166,6 +166,13 @@ class DatabaseUnavailable(PlacementError):
     text = 'The database of the service is not available at present. Please try again.'
 
 
+class SchemaUnusable(PlacementError):
+    """503: the database has not the tables that the service needs; the operator has to act."""
+
+    status = 503
+    text = 'The schema of the database is not usable: {reason}'
+
+
 class TextNotStorable(BadRequest):
     """Text that the database cannot hold in its character set (a 4-byte character on utf8mb3, say)."""
 

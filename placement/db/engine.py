@@ -165,20 +165,26 @@ def _attempt(once: Callable[[], T], attempts: int, exhausted: Callable[[], error
         jitter=True,
         exception_checker=_is_transient,
     )
-    with _translated(exhausted):
+    with translated(exhausted):
         return retrying(once)()
 
 
 @contextlib.contextmanager
-def _translated(exhausted: Callable[[], errors.PlacementError]) -> Iterator[None]:
+def translated(exhausted: Callable[[], errors.PlacementError] = errors.DatabaseUnavailable) -> Iterator[None]:
     """Turn what the database says in the end into an answer for the client; its words stay in the log (decisions A13,
-    A14)."""
+    A14).
+
+    Raises `exhausted()`, errors.DatabaseUnavailable, errors.SchemaUnusable, errors.TextNotStorable.
+    """
     try:
         yield
     except (db_exc.DBDeadlock, db_exc.DBDuplicateEntry) as exc:
         raise exhausted() from exc
     except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase, sa.exc.TimeoutError) as exc:
+        LOG.error('The database is not available: %s', _cause(exc))
         raise errors.DatabaseUnavailable() from exc
+    except db_exc.DBNonExistentTable as exc:
+        raise errors.SchemaUnusable(reason='tables are missing. Run "placement-manage db sync".') from exc
     except (db_exc.DBDataError, db_exc.DBInvalidUnicodeParameter) as exc:
         raise errors.TextNotStorable() from exc
     except db_exc.DBError as exc:
@@ -189,5 +195,11 @@ def _translated(exhausted: Callable[[], errors.PlacementError]) -> Iterator[None
     except sa.exc.OperationalError as exc:
         # Locked, read-only, disk full, access denied: the client cannot mend it, the operator can, and nothing was
         # written.
-        LOG.error('The database refuses to work: %s', exc.orig)
+        LOG.error('The database refuses to work: %s', _cause(exc))
         raise errors.DatabaseUnavailable() from exc
+
+
+def _cause(exc: BaseException) -> object:
+    """What the driver said, without the statement and its values."""
+    wrapped = getattr(exc, 'inner_exception', None) or exc
+    return getattr(wrapped, 'orig', None) or wrapped

@@ -30,6 +30,11 @@ def version() -> str | None:
         return _recorded(connection)
 
 
+def head() -> str | None:
+    """The newest revision, the one that this release is made for."""
+    return _scripts().get_current_head()
+
+
 def upgrade(revision: str = 'head') -> None:
     """Run the revisions that lie between the recorded one and `revision`.
 
@@ -44,10 +49,7 @@ def upgrade(revision: str = 'head') -> None:
         connection.rollback()
         with _locked(connection):
             with engine.begin_write(connection):
-                recorded = _recorded(connection)
-                pending = [script.revision for script in _scripts().iterate_revisions(revision, recorded or 'base')]
-                if recorded is None:
-                    _refuse_unrecorded_tables(connection)
+                pending = _pending(connection, revision)
             for pending_revision in reversed(pending):
                 with engine.begin_write(connection):
                     command.upgrade(_config(connection), pending_revision)
@@ -58,6 +60,8 @@ def stamp(revision: str) -> None:
 
     Raises alembic's CommandError if it, or the one recorded now, is unknown.
     """
+    # alembic itself would take -1 on an empty database for the revision before head.
+    _scripts().get_revision(revision)
     with engine.get_engine().connect() as connection, _locked(connection), engine.begin_write(connection):
         command.stamp(_config(connection), revision)
 
@@ -81,6 +85,17 @@ def _scripts() -> ScriptDirectory:
 
 def _recorded(connection: sa.Connection) -> str | None:
     return alembic_migration.MigrationContext.configure(connection).get_current_revision()
+
+
+def _pending(connection: sa.Connection, revision: str) -> list[str]:
+    """The revisions after the recorded one up to `revision`, the last first."""
+    scripts = _scripts()
+    recorded = _recorded(connection)
+    if recorded is None:
+        _refuse_unrecorded_tables(connection)
+    else:
+        scripts.get_revision(recorded)  # raises CommandError if it is unknown
+    return [script.revision for script in scripts.iterate_revisions(revision, recorded or 'base')]
 
 
 def _refuse_unrecorded_tables(connection: sa.Connection) -> None:

@@ -21,19 +21,25 @@ FIRST_CUSTOM_ID = 10000
 _CLASSES = tables.resource_classes.c
 
 
-def sync_standard(connection: sa.Connection) -> None:
-    """Insert the standard classes that are missing, within a write transaction."""
+def sync_standard() -> None:
+    """Insert the standard classes that are missing. A database that has them all need not be writable."""
+
+    def insert_missing(connection: sa.Connection) -> None:
+        now = engine.utcnow()
+        rows = [{'id': place, 'name': name, 'created_at': now} for place, name in _missing_standard(connection)]
+        if rows:
+            with dialect.explicit_zero_ids(connection):
+                connection.execute(sa.insert(tables.resource_classes), rows)
+            LOG.debug('Synced resource_classes from os_resource_classes')
+
+    if engine.read(_missing_standard):
+        engine.write(insert_missing)
+
+
+def _missing_standard(connection: sa.Connection) -> list[tuple[int, str]]:
+    """Place and name of each class that the library has and the database has not."""
     present = set(connection.scalars(sa.select(_CLASSES.name)))
-    now = engine.utcnow()
-    missing = [
-        {'id': place, 'name': name, 'created_at': now}
-        for place, name in enumerate(os_resource_classes.STANDARDS)
-        if name not in present
-    ]
-    if missing:
-        with dialect.explicit_zero_ids(connection):
-            connection.execute(sa.insert(tables.resource_classes), missing)
-        LOG.debug('Synced resource_classes from os_resource_classes')
+    return [(place, name) for place, name in enumerate(os_resource_classes.STANDARDS) if name not in present]
 
 
 def list_all() -> Sequence[sa.Row[Any]]:

@@ -25,14 +25,23 @@ _LINKS = tables.resource_provider_traits.c
 Rows = Sequence[sa.Row[Any]]
 
 
-def sync_standard(connection: sa.Connection) -> None:
-    """Insert the standard traits that are missing, within a write transaction."""
-    present = set(connection.scalars(sa.select(_TRAITS.name)))
-    missing = sorted(set(os_traits.get_traits()) - present)
-    if missing:
+def sync_standard() -> None:
+    """Insert the standard traits that are missing. A database that has them all need not be writable."""
+
+    def insert_missing(connection: sa.Connection) -> None:
         now = engine.utcnow()
-        connection.execute(sa.insert(tables.traits), [{'name': name, 'created_at': now} for name in missing])
-        LOG.debug('Synced traits from os_traits')
+        rows = [{'name': name, 'created_at': now} for name in _missing_standard(connection)]
+        if rows:
+            connection.execute(sa.insert(tables.traits), rows)
+            LOG.debug('Synced traits from os_traits')
+
+    if engine.read(_missing_standard):
+        engine.write(insert_missing)
+
+
+def _missing_standard(connection: sa.Connection) -> list[str]:
+    """The names that the library has and the database has not."""
+    return sorted(set(os_traits.get_traits()) - set(connection.scalars(sa.select(_TRAITS.name))))
 
 
 def list_all(names: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None) -> Rows:
