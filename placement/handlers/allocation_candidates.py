@@ -10,12 +10,16 @@ from placement.db import engine
 from placement.http import Request, json_response
 from placement.schemas import allocation_candidates as schemas
 
+# The topology of the last request of this process.
+_MIRROR = solver.Mirror()
+_RANDOM = random.SystemRandom()
+
 
 def list_all(request: Request) -> webob.Response:
     """Who could serve the request, and what is known of these providers."""
     query = solver.query.parse(request.query(schemas.GET).items(), request.version)
     settings = _settings(request.conf)
-    result = engine.read(lambda connection: solver.candidates(connection, query, settings, random.SystemRandom()))
+    result = engine.read(lambda connection: solver.candidates(connection, query, settings, _RANDOM, _MIRROR))
     return json_response(request, solver.render.body(result), last_modified=engine.utcnow())
 
 

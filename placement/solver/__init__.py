@@ -15,9 +15,9 @@ The entry point::
 `rng`. It raises `errors.ResourcesClassUnknown` and `errors.CandidateTraitUnknown`; `parse` raises the other errors of
 candidates.md 1.4.
 
-The way of a request: `query` (text to `CandidateQuery`) → `loader` (the database to a `Topology`) → `plan` (who may
-serve what) → `solve`, `anchors`, `search`, `matching` (combinations; `sample` if randomized) → `render` (bytes). All
-but `loader` and `usage.fetcher` are pure.
+The way of a request: `query` (text to `CandidateQuery`) → `mirror` (the `Topology`, kept between requests) and `source`
+(what is read anew: `members`, `usage`) → `plan` (who may serve what) → `solve`, `anchors`, `search`, `matching`
+(combinations; `sample` if randomized) → `render` (bytes). All but `mirror` and `source` are pure.
 """
 
 import random
@@ -26,12 +26,12 @@ import sqlalchemy as sa
 
 from placement.solver import query, render
 from placement.solver.candidates import Candidate, Result, find
-from placement.solver.loader import load
+from placement.solver.mirror import Mirror
 from placement.solver.query import CandidateQuery
 from placement.solver.solve import Settings
-from placement.solver.usage import Usage, fetcher
+from placement.solver.source import Source
 
-__all__ = ['Candidate', 'CandidateQuery', 'Result', 'Settings', 'candidates', 'query', 'render']
+__all__ = ['Candidate', 'CandidateQuery', 'Mirror', 'Result', 'Settings', 'candidates', 'query', 'render']
 
 
 def candidates(
@@ -39,11 +39,14 @@ def candidates(
     wanted: CandidateQuery,
     settings: Settings | None = None,
     rng: random.Random | None = None,
+    mirror: Mirror | None = None,
 ) -> Result:
     """The candidates of a query. All statements run on `connection`, which must be in one transaction (one snapshot).
+
+    `mirror` keeps the topology for the next call; without it, all of the topology is read.
 
     :raises errors.ResourcesClassUnknown: unknown class
     :raises errors.CandidateTraitUnknown: unknown trait
     """
-    topology = load(connection)
-    return find(wanted, topology, Usage(topology, fetcher(connection)), settings or Settings(), rng or random.Random())
+    topology = (mirror or Mirror()).topology(connection)
+    return find(wanted, topology, Source(connection), settings or Settings(), rng or random.Random())

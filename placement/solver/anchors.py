@@ -19,8 +19,8 @@ class View:
     def __init__(self, plan: Plan, chances: Chances, steps: Steps) -> None:
         self._plan = plan
         self._steps = steps
-        self._reaches = plan.topology.reaches
-        self._reach_numbers = plan.topology.reach_numbers
+        self._reaches = plan.cloud.reach.lists
+        self._reach_numbers = plan.cloud.reach.numbers
         self._far = chances.far
         self._chances = chances
 
@@ -33,7 +33,7 @@ class View:
             separate=plan.separate,
             subtrees=plan.subtrees,
             covers=[(slots, rows.__getitem__) for slots, rows in plan.covers],
-            end_of=plan.topology.ends.__getitem__,
+            end_of=plan.cloud.tree.ends.__getitem__,
             room={
                 name: dict(zip(*(column.tolist() for column in self._chances.room(name)), strict=True))
                 for name in plan.totals
@@ -43,7 +43,7 @@ class View:
     @functools.cached_property
     def _near(self) -> list[tuple[list[int], list[int]]]:
         """By slot, the rows that may serve it in their own tree, and by tree where its rows begin."""
-        edges = np.append(self._plan.topology.tree_roots, self._plan.topology.size)
+        edges = np.append(self._plan.cloud.tree.tree_roots, self._plan.cloud.size)
         rows = [np.flatnonzero(mask) for mask in self._chances.near]
         return [(column.tolist(), np.searchsorted(column, edges).tolist()) for column in rows]
 
@@ -77,8 +77,8 @@ class View:
         `local`: only those with a provider of the anchor's own tree. `using`: only those that allocate from this row.
         `one_per_tree`: only those with at most one provider of the anchor's own tree.
         """
-        start = int(self._plan.topology.tree_roots[tree])
-        end = int(self._plan.topology.ends[start])
+        start = int(self._plan.cloud.tree.tree_roots[tree])
+        end = int(self._plan.cloud.tree.ends[start])
         domains = self.domains(tree)
         covers = list(self.rules.covers)
         everywhere = range(len(domains))

@@ -1,20 +1,37 @@
 """The solver from one end to the other: a query and a topology become a `Result`.
 
-`find` is pure; `placement.solver.candidates` feeds it from the database.
+`find` is pure but for what it asks of its source; `placement.solver.candidates` gives it the database's.
 """
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
+from placement.solver.members import Cloud
 from placement.solver.plan import NameUnknown, NothingMatches, Plan, bind
 from placement.solver.query import CandidateQuery, Group
 from placement.solver.sample import sample
 from placement.solver.solve import NESTED, Block, Search, Settings, take
 from placement.solver.topology import Ints, Topology
-from placement.solver.usage import Usage
+from placement.solver.usage import Usage, Used
+
+SUMMARY_TRAITS = (1, 17)
+
+
+class Source(Protocol):
+    """Where what is read anew for each query comes from."""
+
+    def cloud(self, query: CandidateQuery, topology: Topology) -> Cloud:
+        """The memberships that a query needs, on the topology."""
+
+    def used(self, provider_ids: Sequence[int]) -> Used:
+        """What is used of these providers."""
+
+    def traits(self, provider_ids: Sequence[int]) -> Mapping[int, Iterable[str]]:
+        """The names of the traits of these providers, those without any left out."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +47,8 @@ class Result:
     """All that a response is made of.
 
     `choices` is an array (candidate, slot) of provider rows, one of the plan's slots per column; `summary_rows` are
-    the providers to summarise, ascending; their usage is in `usage.used`. `steps` says how much searching was done.
-    Iterating gives `Candidate` objects.
+    the providers to summarise, ascending; their usage is in `usage.used`, their traits in `traits` (by provider id).
+    `steps` says how much searching was done. Iterating gives `Candidate` objects.
     """
 
     query: CandidateQuery
@@ -40,13 +57,14 @@ class Result:
     plan: Plan | None
     choices: Block
     summary_rows: Ints
+    traits: Mapping[int, Iterable[str]]
     steps: int
 
     def __len__(self) -> int:
         return len(self.choices)
 
     def __iter__(self) -> Iterator[Candidate]:
-        uuids = self.topology.uuids
+        uuids = self.topology.tree.uuids
         slots = self.plan.slots if self.plan is not None else ()
         for choice in self.choices.tolist():
             allocations: dict[str, dict[str, int]] = {}
@@ -62,62 +80,66 @@ class Result:
             yield Candidate(allocations, mappings)
 
 
-def find(query: CandidateQuery, topology: Topology, usage: Usage, settings: Settings, rng: random.Random) -> Result:
+def find(query: CandidateQuery, topology: Topology, source: Source, settings: Settings, rng: random.Random) -> Result:
     """The candidates of a query. `rng` is used only to randomize.
 
     :raises errors.ResourcesClassUnknown: unknown class
     :raises errors.CandidateTraitUnknown: unknown trait
     """
+    usage = Usage(topology, source.used)
+    cloud = source.cloud(query, topology)
     try:
-        plan = bind(query, topology)
+        plan = bind(query, cloud)
     except NothingMatches:
         return _nothing(query, topology, usage)
     except NameUnknown as unknown:
-        # An earlier group without any option has ended the evaluation before the name was looked up (candidates.md
-        # 1.4).
+        # An earlier group without any option has ended the evaluation before the name was looked up
+        # (candidates.md 1.4).
         for group in unknown.earlier:
-            if not _has_option(query, group, topology, usage):
+            if not _has_option(query, group, cloud, usage):
                 return _nothing(query, topology, usage)
         raise unknown.error from None
     search = Search(query, plan, usage, settings)
-    anchors = np.flatnonzero(search.chances.alive)
     if settings.randomize:
         choices = sample(search, query.limit, rng)
     else:
-        choices = take(search.blocks(anchors, query.limit), query.limit, len(plan.slots))
+        choices = take(search.blocks(search.anchors(), query.limit), query.limit, len(plan.slots))
+    if not len(choices):
+        return _nothing(query, topology, usage, search.steps.count)
     rows = _summary_rows(search, choices)
     usage.require(rows)
-    return Result(query, topology, usage, plan, choices, rows, search.steps.count)
+    traits = source.traits(topology.tree.ids[rows].tolist()) if query.version >= SUMMARY_TRAITS else {}
+    return Result(query, topology, usage, plan, choices, rows, traits, search.steps.count)
 
 
-def _nothing(query: CandidateQuery, topology: Topology, usage: Usage) -> Result:
-    return Result(query, topology, usage, None, np.zeros((0, 0), np.int64), np.zeros(0, np.int64), 0)
+def _nothing(query: CandidateQuery, topology: Topology, usage: Usage, steps: int = 0) -> Result:
+    return Result(query, topology, usage, None, np.zeros((0, 0), np.int64), np.zeros(0, np.int64), {}, steps)
 
 
-def _has_option(query: CandidateQuery, group: Group, topology: Topology, usage: Usage) -> bool:
+def _has_option(query: CandidateQuery, group: Group, cloud: Cloud, usage: Usage) -> bool:
     """Whether a group, taken alone, can be served somewhere."""
     alone = replace(query, groups=(group,), isolate=False, same_subtrees=())
     try:
-        search = Search(alone, bind(alone, topology), usage, Settings())
+        search = Search(alone, bind(alone, cloud), usage, Settings())
     except NothingMatches:
         return False
-    return next(search.blocks(np.flatnonzero(search.chances.alive), 1), None) is not None
+    return next(search.blocks(search.anchors(), 1), None) is not None
 
 
 def _summary_rows(search: Search, choices: Block) -> Ints:
     """The providers to summarise (candidates.md 3.1), ascending."""
-    topology = search.plan.topology
+    tree = search.plan.cloud.tree
     used = _allocated(search, choices)
-    is_kept = np.zeros(len(topology.tree_roots), np.bool_)
-    is_kept[topology.tree_numbers[used]] = True
-    kept = np.flatnonzero(is_kept[topology.tree_numbers])
+    is_kept = np.zeros(len(tree.tree_roots), np.bool_)
+    is_kept[tree.tree_numbers[used]] = True
+    kept = np.flatnonzero(is_kept[tree.tree_numbers])
     if search.query.version >= NESTED:
         return kept
     # Before 1.29: those that any candidate uses, also one that `limit` has cut off, as far as they are of these trees.
     if search.query.limit is None:
         return used
     if search.settings.cap is not None:
-        every = take(search.blocks(np.flatnonzero(search.chances.alive), None), None, choices.shape[1])
+        every = take(search.blocks(search.anchors(), None), None, choices.shape[1])
         return np.intersect1d(_allocated(search, every), kept)
     others = [row for row in np.setdiff1d(kept, used).tolist() if search.is_used(row)]
     return np.union1d(used, np.array(others, np.int64))

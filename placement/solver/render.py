@@ -6,18 +6,17 @@ providers in the same way, all but these uuids. All of it is ASCII.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from placement.solver.candidates import Result
+from placement.query_values import Version
+from placement.solver.candidates import SUMMARY_TRAITS, Result
 from placement.solver.plan import Slot
-from placement.solver.query import Version
-from placement.solver.topology import Topology
+from placement.solver.topology import Tree
 
 ALLOCATIONS_BY_UUID = (1, 12)
-TRAITS = (1, 17)
 ALL_CLASSES = (1, 27)
 TREES = (1, 29)
 MAPPINGS = (1, 34)
@@ -46,10 +45,10 @@ def _text(value: str) -> bytes:
     return json.dumps(value).encode()
 
 
-def _uuid(topology: Topology, row: int) -> bytes:
-    encoded = topology.encoded.get(row)
+def _uuid(tree: Tree, row: int) -> bytes:
+    encoded = tree.encoded.get(row)
     if encoded is None:
-        encoded = topology.encoded[row] = _text(topology.uuids[row])
+        encoded = tree.encoded[row] = _text(tree.uuids[row])
     return encoded
 
 
@@ -64,7 +63,7 @@ def _requests(result: Result) -> Iterator[bytes]:
         form = forms.get(sharing)
         if form is None:
             form = forms[sharing] = _form(result.plan.slots, sharing, result.query.version)
-        yield form([_uuid(result.topology, row) for row in numbers])
+        yield form([_uuid(result.topology.tree, row) for row in numbers])
 
 
 def _form(slots: tuple[Slot, ...], sharing: Sharing, version: Version) -> Form:
@@ -102,20 +101,21 @@ def _escaped(name: str) -> bytes:
 
 def _summaries(result: Result) -> Iterator[bytes]:
     """One `uuid: summary` per provider."""
-    topology, version = result.topology, result.query.version
+    tree, version = result.topology.tree, result.query.version
     resources = _resources(result)
-    traits: dict[int, bytes] = {}
+    ids = tree.ids.tolist()
+    traits: dict[Iterable[str], bytes] = {}
     for row in result.summary_rows.tolist():
-        parts = [b'%s:{"resources":{%s}' % (_uuid(topology, row), b','.join(resources.get(row, ())))]
-        if version >= TRAITS:
-            number = int(topology.traits.index[row])
-            if number not in traits:
-                traits[number] = json.dumps(sorted(topology.traits.sets[number])).encode()
-            parts.append(b'"traits":' + traits[number])
+        parts = [b'%s:{"resources":{%s}' % (_uuid(tree, row), b','.join(resources.get(row, ())))]
+        if version >= SUMMARY_TRAITS:
+            names = result.traits.get(ids[row], ())
+            if names not in traits:
+                traits[names] = json.dumps(sorted(names)).encode()
+            parts.append(b'"traits":' + traits[names])
         if version >= TREES:
-            parent = int(topology.parents[row])
-            parts.append(b'"parent_provider_uuid":' + (b'null' if parent < 0 else _uuid(topology, parent)))
-            parts.append(b'"root_provider_uuid":' + _uuid(topology, int(topology.roots[row])))
+            parent = int(tree.parents[row])
+            parts.append(b'"parent_provider_uuid":' + (b'null' if parent < 0 else _uuid(tree, parent)))
+            parts.append(b'"root_provider_uuid":' + _uuid(tree, int(tree.roots[row])))
         yield b','.join(parts) + b'}'
 
 

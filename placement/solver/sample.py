@@ -29,13 +29,13 @@ DRAWS = 20
 def sample(search: Search, count: int | None, rng: random.Random) -> Block:
     """`count` candidates (None: all), in random order."""
     slots = len(search.plan.slots)
-    anchors = np.flatnonzero(search.chances.alive)
+    anchors = search.anchors()
     if search.settings.cap is not None or count is None:
         return _drawn(take(search.blocks(anchors, None), None, slots), count, rng)
     if search.chances.flat[anchors].all():
         return _drawn(take(search.blocks(_shuffled(anchors, rng), count), count, slots), count, rng)
     search.refresh(anchors)
-    anchors = np.flatnonzero(search.chances.alive)
+    anchors = search.anchors()
     if search.weights()[anchors].sum() > ENOUGH:
         if (drawn := _rejection(search, anchors, count, rng)) is not None:
             return drawn
@@ -54,8 +54,7 @@ def _drawn(block: Block, count: int | None, rng: random.Random) -> Block:
 
 def _rejection(search: Search, anchors: Ints, count: int, rng: random.Random) -> Block | None:
     """Distinct uniform draws, or None where too few of them are candidates."""
-    topology = search.plan.topology
-    if topology.sharing[np.flatnonzero(np.logical_or.reduce(search.chances.near + search.chances.far))].any():
+    if search.plan.cloud.sharing[np.flatnonzero(np.logical_or.reduce(search.chances.near + search.chances.far))].any():
         # The same candidate may come from several anchors, and would be drawn more often.
         return None
     view = search.refresh(anchors)

@@ -68,6 +68,10 @@ class Search:
         # Before 1.29 a candidate uses one provider of a tree at most (candidates.md 2.6).
         self._one_per_tree = query.version < NESTED
 
+    def anchors(self) -> Ints:
+        """The tree numbers that may anchor a candidate, as far as is known, in their order."""
+        return np.flatnonzero(self.chances.alive)
+
     def blocks(self, anchors: Ints, expected: int | None) -> Iterator[Block]:
         """The candidates at these anchors (tree numbers), each once, capped, in the order of generation.
 
@@ -83,24 +87,24 @@ class Search:
 
     def refresh(self, anchors: Ints) -> View:
         """Read the usage of all that could serve at these anchors, and look again."""
-        topology = self.plan.topology
-        is_wanted = np.zeros(len(topology.tree_roots), np.bool_)
+        tree, reach = self.plan.cloud.tree, self.plan.cloud.reach
+        is_wanted = np.zeros(len(tree.tree_roots), np.bool_)
         is_wanted[anchors] = True
-        is_reached = np.zeros(len(topology.reaches), np.bool_)
-        is_reached[topology.reach_numbers[anchors]] = True
-        reached = topology.reach_rows[is_reached[topology.reach_owners]]
+        is_reached = np.zeros(len(reach.lists), np.bool_)
+        is_reached[reach.numbers[anchors]] = True
+        reached = reach.rows[is_reached[reach.owners]]
         near, far = self._asked(self.chances.near), self._asked(self.chances.far)
-        rows = np.flatnonzero(near & is_wanted[topology.tree_numbers])
+        rows = np.flatnonzero(near & is_wanted[tree.tree_numbers])
         self.usage.require(np.concatenate([rows, reached[far[reached]]]))
         self.chances = Chances(self.plan, self.usage.used)
         return View(self.plan, self.chances, self.steps)
 
     def is_used(self, row: int) -> bool:
         """Whether some candidate, of all that there are, allocates from this provider."""
-        topology = self.plan.topology
-        reaches = [number for number, reach in enumerate(topology.reaches) if row in reach]
-        concerned = np.isin(topology.reach_numbers, reaches)
-        concerned[topology.tree_numbers[row]] = True
+        reach = self.plan.cloud.reach
+        lists = [number for number, rows in enumerate(reach.lists) if row in rows]
+        concerned = np.isin(reach.numbers, lists)
+        concerned[self.plan.cloud.tree.tree_numbers[row]] = True
         anchors = np.flatnonzero(concerned & self.chances.alive)
         view = self.refresh(anchors)
         found = (
@@ -116,7 +120,7 @@ class Search:
 
     def _asked(self, masks: list[Bools]) -> Bools:
         """By provider row, whether it could serve one of the slots that ask for resources."""
-        asked = np.zeros(self.plan.topology.size, np.bool_)
+        asked = np.zeros(self.plan.cloud.size, np.bool_)
         for slot, mask in zip(self.plan.slots, masks, strict=True):
             if slot.demands:
                 asked |= mask
@@ -132,7 +136,7 @@ class Search:
             view = self.refresh(batch)
             for is_flat, run in _runs(batch[self.chances.alive[batch]], self.chances.flat):
                 if is_flat:
-                    yield np.repeat(self.plan.topology.tree_roots[run][:, None], len(self.plan.slots), axis=1)
+                    yield np.repeat(self.plan.cloud.tree.tree_roots[run][:, None], len(self.plan.slots), axis=1)
                 else:
                     for tree in run.tolist():
                         yield self._at(tree, view, reached)
@@ -160,16 +164,16 @@ class Search:
 
     def weights(self) -> 'np.ndarray[tuple[int], np.dtype[np.float64]]':
         """By tree number, the number of choices if slots did not compete."""
-        topology = self.plan.topology
-        weights = np.ones(len(topology.tree_roots))
+        cloud = self.plan.cloud
+        weights = np.ones(len(cloud.tree.tree_roots))
         for near, far in zip(self.chances.near, self.chances.far, strict=True):
-            weights *= topology.sum_by_tree(near) + topology.sum_by_reach(far)
+            weights *= cloud.sum_by_tree(near) + cloud.reach.sums(far)
         return weights
 
     def _once(self, blocks: Iterator[Block]) -> Iterator[Block]:
         """Leave out repeated candidates. Only those made of nothing but sharing providers can come from several
         anchors."""
-        sharing = self.plan.topology.sharing
+        sharing = self.plan.cloud.sharing
         if not sharing.any():
             yield from blocks
             return
@@ -191,7 +195,7 @@ class Search:
 
     def _without_second(self, found: Iterable[Choice]) -> Iterator[Choice]:
         """Before 1.29, only choices that allocate from one provider of a tree at most."""
-        roots = self.plan.topology.roots
+        roots = self.plan.cloud.tree.roots
         asking = [index for index, slot in enumerate(self.plan.slots) if slot.demands]
         for choice in found:
             used = {choice[index] for index in asking}

@@ -1,11 +1,9 @@
-"""Step 2b of the solver: what changes always, the used amounts. Read fresh, for the providers that are needed only."""
+"""Step 2c of the solver: what changes always, the used amounts. Read fresh, for the providers that are needed only."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-import sqlalchemy as sa
 
-from placement.db import tables
 from placement.solver.topology import HUGE, Ints, Topology
 
 # (provider id, class id, used amount) of providers given by id.
@@ -29,7 +27,7 @@ class Usage:
             return
         self._known[missing] = True
         topology = self._topology
-        row_of_id = dict(zip(topology.ids[missing].tolist(), missing.tolist(), strict=True))
+        row_of_id = dict(zip(topology.tree.ids[missing].tolist(), missing.tolist(), strict=True))
         numbers = topology.stock.class_numbers
         keys: list[int] = []
         amounts: list[int] = []
@@ -44,23 +42,3 @@ class Usage:
         valid = places < len(topology.stock.keys)
         valid[valid] = topology.stock.keys[places[valid]] == wanted[valid]
         self.used[places[valid]] = np.array(amounts, np.int64)[valid]
-
-
-def fetcher(connection: sa.Connection) -> Fetch:
-    """How a `Usage` reads from the database."""
-    allocations = tables.allocations.c
-    statement = (
-        sa.select(
-            allocations.resource_provider_id,
-            allocations.resource_class_id,
-            sa.cast(sa.func.sum(allocations.used), sa.BigInteger),
-        )
-        .where(allocations.resource_provider_id.in_(sa.bindparam('ids', expanding=True, literal_execute=True)))
-        .group_by(allocations.resource_provider_id, allocations.resource_class_id)
-    )
-
-    def fetch(provider_ids: Sequence[int]) -> Used:
-        # Literals rather than parameters: SQLite allows only so many of the latter, and ids are whole numbers.
-        return map(tuple, connection.execute(statement, {'ids': provider_ids}))
-
-    return fetch

@@ -8,13 +8,15 @@ result = cloud.ask('resources=VCPU:1&resources1=CUSTOM_VF:1')
 
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
+import numpy as np
+
 from placement import solver
+from placement.solver import members
 from placement.solver.candidates import find
-from placement.solver.topology import Inventory, Provider, Snapshot, Topology, build
-from placement.solver.usage import Usage
+from placement.solver.topology import INVENTORY_COLUMNS, Provider, Topology, build_stock, build_tree
 
 LATEST = (1, 39)
 
@@ -24,11 +26,10 @@ class Cloud:
 
     def __init__(self) -> None:
         self.providers: dict[int, Provider] = {}
-        self.inventories: dict[int, tuple[Inventory, ...]] = {}
-        self.traits: dict[int, tuple[int, ...]] = {}
-        self.aggregates: dict[int, tuple[int, ...]] = {}
-        self.names: dict[str, dict[str, int]] = {'class': {}, 'trait': {}, 'aggregate': {}}
-        self.used: dict[tuple[int, int], int] = {}
+        self.inventories: list[tuple[float, ...]] = []
+        self.members: dict[str, dict[str, list[int]]] = {'trait': {}, 'aggregate': {}}
+        self.class_ids: dict[str, int] = {}
+        self.amounts: dict[tuple[int, int], int] = {}
         # Every list of providers whose usage was read.
         self.reads: list[Sequence[int]] = []
         self._topology: Topology | None = None
@@ -46,34 +47,27 @@ class Cloud:
         """A provider with these inventories; its id."""
         number = len(self.providers) + 1
         self.providers[number] = Provider(number, str(uuid.UUID(int=number)), parent)
-        self.inventories[number] = tuple(
-            Inventory(self._id('class', name), total, 0, 1, max_unit, 1, 1.0) for name, total in totals.items()
-        )
-        self.traits[number] = tuple(self._id('trait', name) for name in traits)
-        self.aggregates[number] = tuple(self._id('aggregate', name) for name in aggregates)
+        self.inventories += [
+            (number, self._class_id(name), total, 0, 1, max_unit, 1, 1.0) for name, total in totals.items()
+        ]
+        for kind, names in (('trait', traits), ('aggregate', aggregates)):
+            for name in names:
+                self.members[kind].setdefault(name, []).append(number)
         for name, amount in (used or {}).items():
-            self.used[number, self._id('class', name)] = amount
+            self.amounts[number, self._class_id(name)] = amount
         self._topology = None
         return number
 
-    def _id(self, kind: str, name: str) -> int:
-        return self.names[kind].setdefault(name, len(self.names[kind]) + 1)
+    def _class_id(self, name: str) -> int:
+        return self.class_ids.setdefault(name, len(self.class_ids))
 
     @property
     def topology(self) -> Topology:
         if self._topology is None:
-            named = {kind: {number: name for name, number in ids.items()} for kind, ids in self.names.items()}
-            self._topology = build(
-                Snapshot(
-                    self.providers,
-                    self.inventories,
-                    self.traits,
-                    self.aggregates,
-                    named['class'],
-                    named['trait'],
-                    named['aggregate'],
-                )
-            )
+            tree = build_tree(self.providers)
+            records = np.array(self.inventories, np.float64).reshape(-1, INVENTORY_COLUMNS)
+            names = {number: name for name, number in self.class_ids.items()}
+            self._topology = Topology(tree, build_stock(tree, records, names))
         return self._topology
 
     def ask(
@@ -85,14 +79,29 @@ class Cloud:
     ) -> solver.Result:
         """The result of a query string."""
         self.reads = []
-        usage = Usage(self.topology, self._fetch)
         parsed = solver.query.parse(parse_qsl(query, keep_blank_values=True), version)
-        return find(parsed, self.topology, usage, settings or solver.Settings(), random.Random(seed))
+        return find(parsed, self.topology, self, settings or solver.Settings(), random.Random(seed))
 
-    def _fetch(self, provider_ids: Sequence[int]) -> list[tuple[int, int, int]]:
+    # What `find` asks of its source.
+
+    def cloud(self, _query: solver.CandidateQuery, topology: Topology) -> members.Cloud:
+        traits, aggregates = (
+            {name: np.array(ids, np.int64) for name, ids in self.members[kind].items()}
+            for kind in ('trait', 'aggregate')
+        )
+        return members.make_cloud(topology, traits, aggregates)
+
+    def used(self, provider_ids: Sequence[int]) -> list[tuple[int, int, int]]:
         self.reads.append(provider_ids)
         wanted = set(provider_ids)
-        return [(*key, amount) for key, amount in self.used.items() if key[0] in wanted]
+        return [(*key, amount) for key, amount in self.amounts.items() if key[0] in wanted]
+
+    def traits(self, provider_ids: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
+        found: dict[int, tuple[str, ...]] = {}
+        for name, ids in self.members['trait'].items():
+            for number in set(ids) & set(provider_ids):
+                found[number] = (*found.get(number, ()), name)
+        return found
 
 
 def mapped(result: solver.Result, *suffixes: str) -> list[tuple[int, ...]]:
