@@ -14,5 +14,6 @@ MODULES = (base, paths, api, database, placement, workarounds)
 def register_opts(conf: cfg.ConfigOpts) -> None:
     """Register all options on `conf`, a caller's object; calling it again on the same object changes nothing."""
     for module in MODULES:
-        conf.register_opts(module.OPTS, group=module.GROUP)
+        # By name: a group object keeps the values, and would share them among all the `conf` that it is registered on.
+        conf.register_opts(module.OPTS, group=module.GROUP and module.GROUP.name)
     libraries.register_opts(conf)
