@@ -25,8 +25,11 @@ _UUID_NAME = re.compile(r"""\$ENVIRON\[['"](\w+_UUID)['"]\]""")
 
 
 def files() -> list[Path]:
-    """All files of steps, by name."""
-    return sorted(GABBITS.glob('**/*.yaml'))
+    """All files of steps, by name. Raises FileNotFoundError if there are none: a test of nothing would pass."""
+    found = sorted(GABBITS.glob('**/*.yaml'))
+    if not found:
+        raise FileNotFoundError(f'no .yaml files in {GABBITS}')
+    return found
 
 
 def problems(path: Path, app: Any) -> list[str]:
