@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from placement import solver
 from placement.db import tables
-from tests.case_loader import World, build_sql, requests_of, summaries_of, summarised
+from tests.case_loader import World, build_sql, clear_sql, requests_of, summaries_of, summarised
 from tests.property.clouds import Query, Scenario, scenarios, throw
 from tests.property.oracle import Oracle
 
@@ -55,6 +55,23 @@ def solve(
         body: dict[str, Any] = json.loads(solver.render.body(result))
         connection.rollback()
     return body
+
+
+@given(st.lists(scenarios(), min_size=2, max_size=3))
+def test_mirror(engine: sa.Engine, sequence: list[Scenario]) -> None:
+    """A topology that is kept while the cloud becomes another one is as good as a fresh one."""
+    mirror = solver.Mirror()
+    with engine.connect() as connection:
+        for scenario in sequence:
+            query = scenario.query.without('limit')
+            clear_sql(connection)
+            build_sql(connection, scenario.world)
+            wanted = solver.query.parse(parse_qsl(query.text), (1, query.minor))
+            body = json.loads(solver.render.body(solver.candidates(connection, wanted, mirror=mirror)))
+            expected = Oracle(scenario.world, query.text, query.minor).answer()
+            assert sorted(requests_of(body)) == sorted(requests_of(expected))
+            assert summaries_of(body) == summaries_of(expected)
+        connection.rollback()
 
 
 def trees_of(world: World, candidate: tuple[Any, Any]) -> int:
