@@ -1,7 +1,7 @@
 """How many examples the property tests take: 300 and always the same ones, or 10,000 new ones at night.
 
-pytest tests/property                                   # profile ci
-pytest tests/property --hypothesis-profile nightly      # or HYPOTHESIS_PROFILE=nightly
+`pytest tests/property` takes the profile ci, `HYPOTHESIS_PROFILE=nightly pytest tests/property` the other one. Whoever
+finds a counterexample at night pins it as a case in tests/cases/candidates.yaml.
 """
 
 import os
