@@ -17,7 +17,8 @@ from benchmarks.clouds import Cloud
 from benchmarks.wire import Answer, Connection, Request
 from benchmarks.works import WIDE, WIDE_TIGHT, Load, Work
 from tests import live
-from tests.databases import MariaDB, create_schema
+from tests import service as in_process
+from tests.databases import MariaDB
 
 OURS, REFERENCE = 'ours', 'reference'
 WORKERS, THREADS = 2, 8
@@ -229,7 +230,7 @@ def bench(server: MariaDB, cloud: Cloud, effort: Effort, interpreters: Mapping[s
         for name, python in interpreters.items():
             url = server.create(f'{name}_{cloud.name}')
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f'placement-bench-{name}-')))
-            create_schema(url)
+            in_process.create_schema(url)
             options = {**_NO_MIGRATION, **CLOUD_OPTIONS.get(cloud, {})}
             address = stack.enter_context(
                 live.serve(url, directory, workers=WORKERS, threads=THREADS, python=python, options=options)
