@@ -13,11 +13,12 @@ DATABASE := sqlite:///$(CURDIR)/placement.sqlite
 # More arguments for pytest or the benchmarks: make test ARGS='-k allocations -x'
 ARGS :=
 
-.PHONY: help serve test bench lint typecheck clean
+.PHONY: help serve test test-deployment bench lint typecheck clean
 
 help:
 	@echo 'make serve      run the service on http://$(ADDRESS):$(PORT), with a SQLite database in this folder'
 	@echo 'make test       run all tests, on SQLite and on a private MariaDB'
+	@echo 'make test-deployment  run the tests with Apache, nginx, Keystone and the OpenStack clients, where they can be had'
 	@echo 'make bench      measure the service beside the reference (ARGS=--help)'
 	@echo 'make lint       check style, import order and docstrings'
 	@echo 'make typecheck  check the types of placement/'
@@ -33,7 +34,11 @@ serve: $(VENV)/installed
 test: $(VENV)/installed-tests
 	@tools/need 'mariadb-server-core mariadb-client-core' sh -c 'PATH=$$PATH:/usr/sbin; command -v mariadbd && command -v mariadb-install-db' \
 	|| echo 'The tests on MariaDB will be skipped.' >&2
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -m 'not deployment' --numprocesses 2 --dist loadgroup $(ARGS)
+
+# Keystone and the clients are installed into .cache. Servers that are missing are skipped and reported so.
+test-deployment: $(VENV)/installed-tests
+	$(BIN)/python -m pytest -m deployment $(ARGS)
 
 # Needs MariaDB, and the package index for the reference. See benchmarks/RESULTS.md.
 bench: $(VENV)/installed-tests

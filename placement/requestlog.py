@@ -33,6 +33,9 @@ class RequestLog:
         environ.setdefault('HTTP_ACCEPT', '')
         if environ['HTTP_ACCEPT'] in ('', '*/*'):
             environ['HTTP_ACCEPT'] = 'application/json'
+        if not environ.get('QUERY_STRING') and '?' in environ.get('REQUEST_URI', ''):
+            # uWSGI passes the query twice within 64 kB, and the second time not at all where that is too little.
+            environ['QUERY_STRING'] = environ['REQUEST_URI'].partition('?')[2]
         request_id = environ['openstack.request_id'] = context.generate_request_id()
         global_id = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         if _REQUEST_ID.fullmatch(global_id):

@@ -83,14 +83,29 @@ def missing_mariadb() -> str | None:
 @contextlib.contextmanager
 def mariadb(directory: Path) -> Iterator[MariaDB]:
     """A server on a free port of 127.0.0.1 with its data in `directory`, a short, disposable path."""
-    user = f'--user={getpass.getuser()}'
-    data = directory / 'data'
+    install_mariadb(directory)
+    with contextlib.ExitStack() as stack:
+        # Another process may take the port between the look and the start.
+        for attempt in range(1, _PORT_ATTEMPTS + 1):
+            server = MariaDB(processes.free_port())
+            try:
+                stack.enter_context(run_mariadb(server, directory))
+                break
+            except processes.NotReady:
+                if attempt == _PORT_ATTEMPTS:
+                    raise
+        yield server
+
+
+def install_mariadb(directory: Path) -> None:
+    """Make the data of a server, which is not started."""
     install = subprocess.run(
         [
             _program('mariadb-install-db'),
             '--no-defaults',
-            user,
-            f'--datadir={data}',
+            f'--user={getpass.getuser()}',
+            f'--datadir={directory / "data"}',
+            f'--tmpdir={directory}',
             '--auth-root-authentication-method=normal',
             '--skip-test-db',
             '--innodb-log-file-size=16M',
@@ -102,27 +117,18 @@ def mariadb(directory: Path) -> Iterator[MariaDB]:
     )
     if install.returncode:
         raise processes.NotReady(f'mariadb-install-db: {install.returncode}\n{install.stdout}{install.stderr}')
-    with contextlib.ExitStack() as stack:
-        # Another process may take the port between the look and the start.
-        for attempt in range(1, _PORT_ATTEMPTS + 1):
-            server = MariaDB(processes.free_port())
-            try:
-                stack.enter_context(_mariadbd(server, directory, user))
-                break
-            except processes.NotReady:
-                if attempt == _PORT_ATTEMPTS:
-                    raise
-        yield server
 
 
 @contextlib.contextmanager
-def _mariadbd(server: MariaDB, directory: Path, user: str) -> Iterator[None]:
+def run_mariadb(server: MariaDB, directory: Path) -> Iterator[None]:
+    """Run `server` on the data that `install_mariadb` made in `directory` while the block runs."""
     socket = directory / 'socket'
     command = [
         _program('mariadbd'),
         '--no-defaults',
-        user,
+        f'--user={getpass.getuser()}',
         f'--datadir={directory / "data"}',
+        f'--tmpdir={directory}',
         f'--socket={socket}',
         f'--pid-file={directory / "pid"}',
         '--bind-address=127.0.0.1',

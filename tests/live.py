@@ -42,9 +42,7 @@ def serve(
     `directory` (one for each server) gets the configuration and the log. `python` is the interpreter, that of
     tests/reference.py for the reference; `options` are more settings, as environment variables (`OS_PLACEMENT__…`).
     """
-    (directory / 'placement.conf').write_text(_CONFIG.format(url=url.replace('$', '$$')))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
-    environment.update(options or {}, OS_PLACEMENT_CONFIG_DIR=str(directory))
+    environment = configure(url, directory, options)
     if python == sys.executable:
         environment['PYTHONPATH'] = str(CHECKOUT)
     with socket.socket() as listener:
@@ -67,7 +65,7 @@ def serve(
         with processes.running(
             command,
             log=directory / 'server.log',
-            ready=lambda: _answers(address),
+            ready=lambda: answers(address),
             env=environment,
             pass_fds=[listener.fileno()],
             cwd=directory,
@@ -75,7 +73,16 @@ def serve(
             yield address
 
 
-def _answers(address: str) -> bool:
+def configure(url: str, directory: Path, options: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Write a placement.conf for the database `url`; returns the environment of a server that reads it."""
+    (directory / 'placement.conf').write_text(_CONFIG.format(url=url.replace('$', '$$')))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
+    environment.update(options or {}, OS_PLACEMENT_CONFIG_DIR=str(directory))
+    return environment
+
+
+def answers(address: str) -> bool:
+    """Whether the service at `address` answers at its root."""
     # The socket takes connections from the start, so that no answer in time means not yet.
     try:
         return httpx.get(address, timeout=2, trust_env=False).status_code == 200

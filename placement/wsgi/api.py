@@ -1,4 +1,4 @@
-"""The WSGI entry point, for every server: `placement.wsgi.api:application`. Also works as a script named by its path."""
+"""The WSGI entry point, for every server: `placement.wsgi.api:application`. Also works as a script named by path."""
 
 from placement import wsgi
 
