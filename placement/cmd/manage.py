@@ -67,7 +67,7 @@ def _sentence(exc: Exception) -> str:
 
 def _add_parsers(conf: cfg.ConfigOpts, commands: Any) -> None:
     db = commands.add_parser('db')
-    db.set_defaults(run=db.print_help)
+    db.set_defaults(run=lambda: _help(db))
     subcommands = db.add_subparsers(title='subcommands', description='database commands')
 
     def add(name: str, text: str, run: Callable[[cfg.ConfigOpts], int]) -> argparse.ArgumentParser:
@@ -89,6 +89,11 @@ def _add_parsers(conf: cfg.ConfigOpts, commands: Any) -> None:
         metavar='<number>',
         help='Run one batch of at most this many rows; exit status 1 means: call again.',
     )
+
+
+def _help(parser: argparse.ArgumentParser) -> int:
+    parser.print_help()
+    return 0
 
 
 def _sync(conf: cfg.ConfigOpts) -> int:

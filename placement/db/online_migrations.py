@@ -13,6 +13,8 @@ from oslo_config import cfg
 from placement.db import engine, upsert
 from placement.db.tables import allocations, consumers, projects, resource_providers, users
 
+Migration = Callable[[cfg.ConfigOpts, int], int]
+
 
 def set_root_provider_ids(_conf: cfg.ConfigOpts, count: int) -> int:
     """Give resource providers without a root theirs: that of the parent, or themselves if there is no parent.
@@ -73,4 +75,4 @@ def create_incomplete_consumers(conf: cfg.ConfigOpts, count: int) -> int:
 
 
 # In the order in which they run.
-MIGRATIONS: tuple[Callable[[cfg.ConfigOpts, int], int], ...] = (set_root_provider_ids, create_incomplete_consumers)
+MIGRATIONS: tuple[Migration, ...] = (set_root_provider_ids, create_incomplete_consumers)
