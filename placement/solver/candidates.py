@@ -27,8 +27,8 @@ class Source(Protocol):
     def cloud(self, query: CandidateQuery, topology: Topology) -> Cloud:
         """The memberships that a query needs, on the topology."""
 
-    def used(self, provider_ids: Sequence[int]) -> Used:
-        """What is used of these providers."""
+    def used(self, provider_ids: Sequence[int] | None) -> Used:
+        """What is used of these providers, None for all."""
 
     def traits(self, provider_ids: Sequence[int]) -> Mapping[int, Iterable[str]]:
         """The names of the traits of these providers, those without any left out."""

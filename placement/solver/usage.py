@@ -6,9 +6,9 @@ import numpy as np
 
 from placement.solver.topology import HUGE, Ints, Topology
 
-# (provider id, class id, used amount) of providers given by id.
+# (provider id, class id, used amount) of providers given by id, None for all.
 Used = Iterable[tuple[int, int, int]]
-Fetch = Callable[[Sequence[int]], Used]
+Fetch = Callable[[Sequence[int] | None], Used]
 
 
 class Usage:
@@ -25,15 +25,20 @@ class Usage:
         missing = np.unique(rows[~self._known[rows]])
         if not len(missing):
             return
-        self._known[missing] = True
         topology = self._topology
+        # PERF: of more than half of all providers, one scan is quicker than the look-ups (577 ms to 1045 ms for 9 of
+        # 10).
+        everything = 2 * len(missing) > topology.size
+        if everything:
+            missing = np.arange(topology.size)
+        self._known[missing] = True
         row_of_id = dict(zip(topology.tree.ids[missing].tolist(), missing.tolist(), strict=True))
         numbers = topology.stock.class_numbers
         keys: list[int] = []
         amounts: list[int] = []
-        for provider_id, class_id, amount in self._fetch(list(row_of_id)):
+        for provider_id, class_id, amount in self._fetch(None if everything else list(row_of_id)):
             number = numbers.get(class_id)
-            if number is not None:
+            if number is not None and provider_id in row_of_id:
                 keys.append(number * topology.size + row_of_id[provider_id])
                 amounts.append(min(int(amount), HUGE))
         wanted = np.array(keys, np.int64)

@@ -91,7 +91,8 @@ class Cloud:
         )
         return members.make_cloud(topology, traits, aggregates)
 
-    def used(self, provider_ids: Sequence[int]) -> list[tuple[int, int, int]]:
+    def used(self, provider_ids: Sequence[int] | None) -> list[tuple[int, int, int]]:
+        provider_ids = provider_ids if provider_ids is not None else list(self.providers)
         self.reads.append(provider_ids)
         wanted = set(provider_ids)
         return [(*key, amount) for key, amount in self.amounts.items() if key[0] in wanted]

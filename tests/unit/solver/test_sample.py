@@ -1,0 +1,81 @@
+"""randomize_allocation_candidates: the choice is random, uniform, and not a matter of building everything."""
+
+from collections import Counter
+
+import pytest
+
+from placement import solver
+from tests.unit.solver.cloud import Cloud, mapped
+
+RANDOM = solver.Settings(randomize=True)
+DRAWS = 1000
+
+
+def flat(hosts: int) -> Cloud:
+    cloud = Cloud()
+    for number in range(hosts):
+        cloud.add(VCPU=8, used={'VCPU': 8} if number == 0 else None)
+    return cloud
+
+
+def nested(children: int, units: int) -> Cloud:
+    cloud = Cloud()
+    root = cloud.add(VCPU=8)
+    for _ in range(children):
+        cloud.add(root, CUSTOM_VF=units)
+    return cloud
+
+
+def spread(cloud: Cloud, query: str, suffixes: tuple[str, ...], settings: solver.Settings = RANDOM) -> Counter:
+    """How often each candidate is drawn."""
+    return Counter(found for seed in range(DRAWS) for found in mapped(cloud.ask(query, settings, seed=seed), *suffixes))
+
+
+def assert_even(counts: Counter, size: int, drawn: int) -> None:
+    """All of so many candidates, each about as often: within five standard deviations."""
+    assert len(counts) == size
+    expected = DRAWS * drawn / size
+    assert max(abs(count - expected) for count in counts.values()) < 5 * expected**0.5
+
+
+def test_flat_clouds() -> None:
+    cloud = flat(9)
+    assert_even(spread(cloud, 'resources1=VCPU:1&limit=2', ('1',)), 8, 2)
+
+
+def test_only_what_is_drawn_is_read() -> None:
+    cloud = flat(2000)
+    assert len(cloud.ask('resources1=VCPU:1&limit=10', RANDOM)) == 10
+    assert [len(ids) for ids in cloud.reads] == [32]
+
+
+def test_few_candidates() -> None:
+    query = 'resources1=CUSTOM_VF:1&resources2=CUSTOM_VF:1&group_policy=isolate&limit=3'
+    assert_even(spread(nested(4, 1), query, ('1', '2')), 12, 3)
+
+
+def test_many_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws that break a rule are drawn again."""
+    monkeypatch.setattr('placement.solver.sample.ENOUGH', 10)
+    query = 'resources1=CUSTOM_VF:1&resources2=CUSTOM_VF:1&group_policy=isolate&limit=1'
+    assert_even(spread(nested(4, 2), query, ('1', '2')), 12, 1)
+
+
+def test_a_choice_out_of_very_many() -> None:
+    groups = '&'.join(f'resources{number}=CUSTOM_VF:1' for number in range(1, 9))
+    result = nested(64, 8).ask(f'{groups}&group_policy=none&limit=100', RANDOM)
+    assert len({tuple(row) for row in result.choices.tolist()}) == 100
+    assert result.steps < 100 * 8 * 10
+    assert len(set(result.choices[:, 0].tolist())) > 30
+
+
+def test_the_order_is_random_without_limit() -> None:
+    cloud = nested(6, 1)
+    orders = {tuple(mapped(cloud.ask('resources1=CUSTOM_VF:1', RANDOM, seed=seed), '1')) for seed in range(5)}
+    assert len(orders) > 1
+    assert {tuple(sorted(order)) for order in orders} == {tuple((number,) for number in range(2, 8))}
+
+
+def test_a_cap_comes_first() -> None:
+    counts = spread(nested(6, 1), 'resources1=CUSTOM_VF:1&limit=1', ('1',), solver.Settings(maximum=3, randomize=True))
+    assert_even(counts, 3, 1)
