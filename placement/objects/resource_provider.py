@@ -109,6 +109,8 @@ def _only(found: dict[str, Provider], uuid: str) -> Provider:
 
 # --- creation, change, deletion --------------------------------------------------------------------------------------
 
+_UNKNOWN_PARENT = 'parent provider UUID does not exist.'
+
 
 def describe() -> sa.Select[Any]:
     """SELECT of what the API shows of providers: the columns of the table, `parent_uuid` and `root_uuid`."""
@@ -122,10 +124,7 @@ def describe() -> sa.Select[Any]:
 
 def show(uuid: str) -> sa.Row[Any]:
     """One provider as the API shows it (see `describe`). Raises errors.ProviderNotFound."""
-    row = engine.read(lambda connection: _show(connection, uuid))
-    if row is None:
-        raise errors.ProviderNotFound(uuid=uuid)
-    return row
+    return engine.read(lambda connection: _show(connection, uuid))
 
 
 def create(name: str, uuid: str | None, parent_uuid: str | None) -> sa.Row[Any]:
@@ -141,7 +140,7 @@ def create(name: str, uuid: str | None, parent_uuid: str | None) -> sa.Row[Any]:
         reason = 'parent provider UUID cannot be same as UUID. Leave the parent out to make a root.'
         raise errors.ProviderNotCreated(name=name, uuid=uuid, reason=reason)
 
-    def work(connection: sa.Connection) -> sa.Row[Any] | None:
+    def work(connection: sa.Connection) -> sa.Row[Any]:
         parent = None
         if parent_uuid is not None:
             parent = lock(connection, [parent_uuid]).get(uuids.canonical(parent_uuid))
@@ -150,9 +149,7 @@ def create(name: str, uuid: str | None, parent_uuid: str | None) -> sa.Row[Any]:
         _insert(connection, name, uuid, parent)
         return _show(connection, uuid)
 
-    row = engine.write(work)
-    assert row is not None
-    return row
+    return engine.write(work)
 
 
 def update(
@@ -167,7 +164,7 @@ def update(
     """
     parent_uuid = changes.get('parent_provider_uuid')
 
-    def work(connection: sa.Connection) -> tuple[sa.Row[Any] | None, datetime.datetime | None]:
+    def work(connection: sa.Connection) -> tuple[sa.Row[Any], datetime.datetime | None]:
         locked = lock(connection, [uuid] if parent_uuid is None else [uuid, parent_uuid])
         provider = _only(locked, uuid)
         _refuse_unstorable(changes['name'])
@@ -185,9 +182,7 @@ def update(
             raise errors.ProviderNameTaken(name=changes['name']) from exc
         return _show(connection, uuid), provider.updated_at
 
-    row, changed_at = engine.write(work)
-    assert row is not None
-    return row, changed_at
+    return engine.write(work)
 
 
 def delete(uuid: str) -> None:
@@ -225,11 +220,11 @@ def delete(uuid: str) -> None:
     engine.write(work)
 
 
-_UNKNOWN_PARENT = 'parent provider UUID does not exist.'
-
-
-def _show(connection: sa.Connection, uuid: str) -> sa.Row[Any] | None:
-    return connection.execute(describe().where(_PROVIDERS.uuid == uuids.canonical(uuid))).one_or_none()
+def _show(connection: sa.Connection, uuid: str) -> sa.Row[Any]:
+    row = connection.execute(describe().where(_PROVIDERS.uuid == uuids.canonical(uuid))).one_or_none()
+    if row is None:
+        raise errors.ProviderNotFound(uuid=uuid)
+    return row
 
 
 def _insert(connection: sa.Connection, name: str, uuid: str, parent: Provider | None) -> None:
