@@ -27,6 +27,7 @@ def update_database(conf: cfg.ConfigOpts) -> None:
             _warn_of_other_revision()
     trait.sync_standard()
     resource_class.sync_standard()
+    engine.close_idle()
 
 
 def _migrate() -> None:

@@ -85,6 +85,13 @@ def get_engine() -> sa.Engine:
     return context_manager.writer.get_engine()
 
 
+def close_idle() -> None:
+    """Close the connections that wait in the pool, for a process must not share them with those that it forks."""
+    engine = get_engine()
+    if isinstance(engine.pool, sa.QueuePool):  # and not the only connection to a database in memory
+        engine.dispose()
+
+
 def _prepare(engine: sa.Engine) -> None:
     if engine.dialect.name == 'sqlite':
         _prepare_sqlite(engine)
