@@ -32,7 +32,12 @@ def _init_application() -> WSGIApp:
     libraries.set_service_defaults()
     conf = config.load(cfg.ConfigOpts())
     _name_log_file(conf)
-    logging.setup(conf, 'placement')
+    try:
+        logging.setup(conf, 'placement')
+    except OSError as exc:
+        raise config.ConfigError(
+            f'[DEFAULT] log_file, log_dir: {exc.filename} cannot be written: {exc.strerror}.'
+        ) from exc
     py_logging.captureWarnings(True)
     application = deploy.loadapp(conf)
     if conf.log_options:
