@@ -17,12 +17,12 @@ from tests import live, processes
 TOOL = Path(os.environ.get('PLACEMENT_PEERDIFF', live.CHECKOUT.parent / 'shared' / 'peerdiff'))
 ACCEPT = live.CHECKOUT / 'tests' / 'peerdiff_accept.json'
 
-# Seeds and steps are chosen for about 20 seconds each on two cores; longer runs are for the developer's hand.
-PROFILES = {'crud': (11, 1200), 'allocations': (21, 800), 'hostile': (31, 1200), 'mixed': (41, 1200)}
+# Seed and steps, for about ten seconds each on two free cores; longer runs are for the developer's hand.
+PROFILES = {'crud': (11, 600), 'allocations': (21, 600), 'hostile': (31, 900), 'mixed': (41, 600)}
 
 # Should everything here be killed, the servers end by themselves after this time.
 LIFETIME_SECONDS = 600
-RUN_SECONDS = 150
+RUN_SECONDS = 450
 
 pytestmark = [
     pytest.mark.xdist_group('peerdiff'),
