@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from oslo_db import exception as db_exc
 
 from placement import errors, uuids
-from placement.db import engine, tables
+from placement.db import dialect, engine, tables
 
 _PROVIDERS = tables.resource_providers.c
 
@@ -62,7 +62,8 @@ def lock(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Provider
 
     Must be the first statement of a write transaction, so that all that it reads later is as new as the lock.
     """
-    return _by_uuid(connection, _select(wanted).order_by(_PROVIDERS.id).with_for_update())
+    statement = dialect.by_index(_select(wanted), tables.resource_providers, 'uniq_resource_providers0uuid')
+    return _by_uuid(connection, statement.order_by(_PROVIDERS.id).with_for_update())
 
 
 def get(connection: sa.Connection, uuid: str) -> Provider:

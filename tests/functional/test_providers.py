@@ -249,26 +249,26 @@ def test_bump_counts_each_provider_once(app, client):
 
 
 @pytest.mark.parametrize('database', ['mariadb'], indirect=True)
-def test_a_lock_holds_its_providers_and_no_others(app, client):
-    held, free = claims.provider(client), claims.provider(client)
-    waited = []
+@pytest.mark.parametrize('locked', [1, 2, 8])
+def test_a_lock_holds_its_providers_and_no_others(client, locked):
+    """Also in a small table, which the database would rather scan."""
+    several = [claims.provider(client) for _ in range(10)]
+    held = []
 
-    def hold(connection):
-        resource_provider.lock(connection, [held])
-        together([lambda: Client.of_app(app).must('PUT', f'{LISTING}/{free}', {'name': 'renamed'})])
-        waited.append(_is_locked(held))
+    def work(connection):
+        resource_provider.lock(connection, several[:locked])
+        held.extend(rp for rp in several if _is_locked(rp))
 
-    engine.write(hold)
-    assert waited == [True]
+    engine.write(work)
+    assert held == several[:locked]
 
 
 def _is_locked(rp):
     """Whether somebody else holds the row, asked on a connection of its own."""
+    statement = sa.text('SELECT 1 FROM resource_providers WHERE uuid = :uuid FOR UPDATE NOWAIT')
     with engine.get_engine().connect() as connection:
         try:
-            connection.execute(
-                sa.text('SELECT 1 FROM resource_providers WHERE uuid = :uuid FOR UPDATE NOWAIT'), {'uuid': rp}
-            )
+            connection.execute(statement, {'uuid': rp})
         except (db_exc.DBDeadlock, sa.exc.OperationalError):
             return True
         return False
