@@ -18,13 +18,13 @@ def prepare(connection: sa.Connection) -> None:
     """Make `row_text`, `checksum` and `packed` work on this connection, whatever the size of what they join."""
     if connection.info.get(_PREPARED):
         return
-    connection.info[_PREPARED] = True
     if connection.dialect.name == 'sqlite':
         raw: Any = connection.connection.dbapi_connection
         raw.create_function('crc32', 1, _crc32, deterministic=True)
     else:
         # MySQL cuts off after 1024 bytes by default, MariaDB after a megabyte. This is the most that MariaDB takes.
         connection.execute(sa.text('SET SESSION group_concat_max_len = 1073741824'))
+    connection.info[_PREPARED] = True
 
 
 def row_text(connection: sa.Connection, *columns: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
