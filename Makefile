@@ -13,13 +13,14 @@ DATABASE := sqlite:///$(CURDIR)/placement.sqlite
 # More arguments for pytest or the benchmarks: make test ARGS='-k allocations -x'
 ARGS :=
 
-.PHONY: help serve test test-deployment bench lint typecheck clean
+.PHONY: help serve test test-deployment bench docs lint typecheck clean
 
 help:
 	@echo 'make serve      run the service on http://$(ADDRESS):$(PORT), with a SQLite database in this folder'
 	@echo 'make test       run all tests, on SQLite and on a private MariaDB'
 	@echo 'make test-deployment  run the tests with Apache, nginx, Keystone and the OpenStack clients, where they can be had'
 	@echo 'make bench      measure the service beside the reference (ARGS=--help)'
+	@echo 'make docs       make docs/openapi.json and docs/microversions.md anew'
 	@echo 'make lint       check style, import order and docstrings'
 	@echo 'make typecheck  check the types of placement/'
 	@echo 'make clean      remove what the others made, the database included'
@@ -43,6 +44,10 @@ test-deployment: $(VENV)/installed-tests
 # Needs MariaDB, and the package index for the reference. See benchmarks/RESULTS.md.
 bench: $(VENV)/installed-tests
 	$(BIN)/python -m benchmarks $(ARGS)
+
+# The documents that are made of the code's data.
+docs: $(VENV)/installed
+	$(BIN)/python -m placement.apidoc docs
 
 lint: $(VENV)/installed-tests
 	$(BIN)/ruff check .

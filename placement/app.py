@@ -93,6 +93,7 @@ class Api:
         )
         _check_declared_body(environ)
         route, request.segments = _find_route(environ['REQUEST_METHOD'], environ.get('PATH_INFO', ''), request)
+        request.body_schema, request.query_schema = route.body, route.query
         request.conf, request.context = self.conf, environ['placement.context']
         if route.rule is not None:
             request.context.can(route.rule)
@@ -157,7 +158,7 @@ def _find_route(method: str, path: str, request: Request) -> tuple[routes.Route,
 
 
 def _check_media_types(route: routes.Route, request: Request) -> None:
-    if route.takes_json:
+    if route.body is not None:
         media_type = request.environ.get('CONTENT_TYPE', '').partition(';')[0].strip()
         if media_type != JSON:
             raise errors.UnsupportedMediaType(media_type=media_type or None)

@@ -30,22 +30,27 @@ class Request(webob.BaseRequest):
     version: Version
     # The variable segments of the path, verbatim: {'uuid': …}.
     segments: dict[str, str]
+    # The schemas of the route; None where it takes no body, or does not look at its query string.
+    body_schema: VersionedSchema | None
+    query_schema: VersionedSchema | None
 
-    def json(self, schema: VersionedSchema) -> Any:
-        """The body, parsed and validated against `schema` at the version of the request.
+    def json(self) -> Any:
+        """The body, parsed and validated against the schema of the route at the version of the request.
 
         Raises errors.MalformedJson, errors.InvalidBody.
         """
-        return schema.validate_body(parse_json(self.body), self.version)
+        assert self.body_schema is not None
+        return self.body_schema.validate_body(parse_json(self.body), self.version)
 
-    def query(self, schema: VersionedSchema) -> 'MultiDict[str, str]':
-        """The parameters of the query string in their order, validated against `schema` (which sees the last value of
-        each).
+    def query(self) -> 'MultiDict[str, str]':
+        """The parameters of the query string in their order, validated against the schema of the route (which sees the
+        last value of each).
 
         Raises errors.InvalidQuery.
         """
+        assert self.query_schema is not None
         parameters = self.parameters()
-        schema.validate_query(dict(parameters), self.version)
+        self.query_schema.validate_query(dict(parameters), self.version)
         return parameters
 
     def parameters(self) -> 'MultiDict[str, str]':

@@ -1,8 +1,8 @@
 """THE route table: reading it is reading the API (contract: http.md 1.6, 4.2). `app.py` dispatches by it.
 
 One line per path and method: the handler, the policy rule, the versions in which it exists, and what it takes and
-gives: `takes_json` – a JSON body is required, other media types are 415; `gives_json` – an Accept without JSON is
-406.
+gives: `body` – the schema of its JSON body, other media types are 415; `query` – the schema of its query string;
+`gives_json` – an Accept without JSON is 406.
 """
 
 from collections.abc import Callable
@@ -25,6 +25,16 @@ from placement.handlers import (
 )
 from placement.http import Request
 from placement.microversion import MAX_VERSION, MIN_VERSION
+from placement.schemas import VersionedSchema
+from placement.schemas import aggregate as aggregate_schemas
+from placement.schemas import allocation as allocation_schemas
+from placement.schemas import allocation_candidates as candidate_schemas
+from placement.schemas import inventory as inventory_schemas
+from placement.schemas import reshaper as reshaper_schemas
+from placement.schemas import resource_class as class_schemas
+from placement.schemas import resource_provider as provider_schemas
+from placement.schemas import trait as trait_schemas
+from placement.schemas import usage as usage_schemas
 
 Handler = Callable[[Request], webob.Response]
 
@@ -39,7 +49,8 @@ class Route:
     rule: str | None
     since: tuple[int, int] = MIN_VERSION
     until: tuple[int, int] = MAX_VERSION
-    takes_json: bool = False
+    body: VersionedSchema | None = None
+    query: VersionedSchema | None = None
     gives_json: bool = False
     # What a version below `since` gets: 404, or for historical reasons 405.
     gate_status: int = 404
@@ -61,53 +72,53 @@ ROUTES: tuple[Route, ...] = (
     _get('/', root.discover, None, gives_json=False),
 
     _get('/resource_classes', resource_classes.list_all, 'placement:resource_classes:list', since=(1, 2)),
-    Route('POST', '/resource_classes', resource_classes.create, 'placement:resource_classes:create', since=(1, 2), takes_json=True),
+    Route('POST', '/resource_classes', resource_classes.create, 'placement:resource_classes:create', since=(1, 2), body=class_schemas.CREATE),
     _get(CLASS, resource_classes.show, 'placement:resource_classes:show', since=(1, 2)),
-    Route('PUT', CLASS, resource_classes.rename, 'placement:resource_classes:update', since=(1, 2), until=(1, 6), takes_json=True),
+    Route('PUT', CLASS, resource_classes.rename, 'placement:resource_classes:update', since=(1, 2), until=(1, 6), body=class_schemas.CREATE),
     Route('PUT', CLASS, resource_classes.ensure, 'placement:resource_classes:update', since=(1, 7)),
     Route('DELETE', CLASS, resource_classes.delete, 'placement:resource_classes:delete', since=(1, 2)),
 
-    _get('/resource_providers', resource_providers.list_all, 'placement:resource_providers:list'),
-    Route('POST', '/resource_providers', resource_providers.create, 'placement:resource_providers:create', takes_json=True),
+    _get('/resource_providers', resource_providers.list_all, 'placement:resource_providers:list', query=provider_schemas.LIST),
+    Route('POST', '/resource_providers', resource_providers.create, 'placement:resource_providers:create', body=provider_schemas.CREATE),
     _get(RP, resource_providers.show, 'placement:resource_providers:show'),
     Route('DELETE', RP, resource_providers.delete, 'placement:resource_providers:delete'),
-    Route('PUT', RP, resource_providers.update, 'placement:resource_providers:update', takes_json=True),
+    Route('PUT', RP, resource_providers.update, 'placement:resource_providers:update', body=provider_schemas.UPDATE),
 
     _get(INVENTORIES, inventories.list_all, 'placement:resource_providers:inventories:list'),
-    Route('POST', INVENTORIES, inventories.create, 'placement:resource_providers:inventories:create', takes_json=True),
-    Route('PUT', INVENTORIES, inventories.replace_all, 'placement:resource_providers:inventories:update', takes_json=True),
+    Route('POST', INVENTORIES, inventories.create, 'placement:resource_providers:inventories:create', body=inventory_schemas.CREATE),
+    Route('PUT', INVENTORIES, inventories.replace_all, 'placement:resource_providers:inventories:update', body=inventory_schemas.REPLACE_ALL),
     Route('DELETE', INVENTORIES, inventories.delete_all, 'placement:resource_providers:inventories:delete', since=(1, 5), gate_status=405),
     _get(INVENTORY, inventories.show, 'placement:resource_providers:inventories:show'),
-    Route('PUT', INVENTORY, inventories.update, 'placement:resource_providers:inventories:update', takes_json=True),
+    Route('PUT', INVENTORY, inventories.update, 'placement:resource_providers:inventories:update', body=inventory_schemas.UPDATE),
     Route('DELETE', INVENTORY, inventories.delete, 'placement:resource_providers:inventories:delete'),
 
     _get(f'{RP}/usages', usages.show_of_provider, 'placement:resource_providers:usages'),
 
     _get(f'{RP}/aggregates', aggregates.show, 'placement:resource_providers:aggregates:list', since=(1, 1), media_first=True),
-    Route('PUT', f'{RP}/aggregates', aggregates.replace, 'placement:resource_providers:aggregates:update', since=(1, 1), takes_json=True, media_first=True),
+    Route('PUT', f'{RP}/aggregates', aggregates.replace, 'placement:resource_providers:aggregates:update', since=(1, 1), body=aggregate_schemas.REPLACE, media_first=True),
 
     _get(f'{RP}/allocations', allocations.show_of_provider, 'placement:resource_providers:allocations:list'),
 
     _get(f'{RP}/traits', provider_traits.show, 'placement:resource_providers:traits:list', since=(1, 6)),
-    Route('PUT', f'{RP}/traits', provider_traits.replace, 'placement:resource_providers:traits:update', since=(1, 6), takes_json=True),
+    Route('PUT', f'{RP}/traits', provider_traits.replace, 'placement:resource_providers:traits:update', since=(1, 6), body=trait_schemas.REPLACE),
     Route('DELETE', f'{RP}/traits', provider_traits.delete, 'placement:resource_providers:traits:delete', since=(1, 6)),
 
-    Route('POST', '/allocations', allocations.replace_several, 'placement:allocations:manage', since=(1, 13), takes_json=True),
+    Route('POST', '/allocations', allocations.replace_several, 'placement:allocations:manage', since=(1, 13), body=allocation_schemas.POST),
     _get(CONSUMER, allocations.show, 'placement:allocations:list'),
-    Route('PUT', CONSUMER, allocations.replace, 'placement:allocations:update', takes_json=True),
+    Route('PUT', CONSUMER, allocations.replace, 'placement:allocations:update', body=allocation_schemas.PUT),
     Route('DELETE', CONSUMER, allocations.delete, 'placement:allocations:delete'),
 
-    _get('/allocation_candidates', allocation_candidates.list_all, 'placement:allocation_candidates:list', since=(1, 10)),
+    _get('/allocation_candidates', allocation_candidates.list_all, 'placement:allocation_candidates:list', since=(1, 10), query=candidate_schemas.GET),
 
-    _get('/traits', traits.list_all, 'placement:traits:list', since=(1, 6)),
+    _get('/traits', traits.list_all, 'placement:traits:list', since=(1, 6), query=trait_schemas.LIST),
     _get(TRAIT, traits.show, 'placement:traits:show', since=(1, 6), gives_json=False),
     Route('PUT', TRAIT, traits.ensure, 'placement:traits:update', since=(1, 6)),
     Route('DELETE', TRAIT, traits.delete, 'placement:traits:delete', since=(1, 6)),
 
     # The rule of GET /usages needs the project asked for, so its handler checks it.
-    _get('/usages', usages.show_total, None, since=(1, 9)),
+    _get('/usages', usages.show_total, None, since=(1, 9), query=usage_schemas.GET),
 
-    Route('POST', '/reshaper', reshaper.reshape, 'placement:reshaper:reshape', since=(1, 30), takes_json=True),
+    Route('POST', '/reshaper', reshaper.reshape, 'placement:reshaper:reshape', since=(1, 30), body=reshaper_schemas.POST),
 )
 # fmt: on
 

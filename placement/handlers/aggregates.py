@@ -8,7 +8,6 @@ from placement.db.engine import utcnow
 from placement.handlers.provider_body import provider_body
 from placement.http import Request, json_response
 from placement.objects import aggregate
-from placement.schemas import aggregate as schemas
 
 GENERATION_SINCE = (1, 19)
 
@@ -21,7 +20,7 @@ def show(request: Request) -> webob.Response:
 
 def replace(request: Request) -> webob.Response:
     """Put a provider in exactly these aggregates; from 1.19 on only at the given generation."""
-    body = provider_body(request, schemas.REPLACE)
+    body = provider_body(request)
     with_generation = request.version >= GENERATION_SINCE
     aggregates = body['aggregates'] if with_generation else body
     generation = aggregate.replace_of_provider(

@@ -8,7 +8,6 @@ from oslo_config import cfg
 from placement import solver
 from placement.db import engine
 from placement.http import Request, json_response
-from placement.schemas import allocation_candidates as schemas
 
 # The topology of the last request of this process.
 _MIRROR = solver.Mirror()
@@ -17,7 +16,7 @@ _RANDOM = random.SystemRandom()
 
 def list_all(request: Request) -> webob.Response:
     """Who could serve the request, and what is known of these providers."""
-    query = solver.query.parse(request.query(schemas.GET).items(), request.version)
+    query = solver.query.parse(request.query().items(), request.version)
     settings = _settings(request.conf)
     result = engine.read(lambda connection: solver.candidates(connection, query, settings, _RANDOM, _MIRROR))
     return json_response(request, solver.render.body(result), last_modified=engine.utcnow())

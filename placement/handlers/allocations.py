@@ -14,7 +14,6 @@ from placement.http import Request, empty_response, json_response
 from placement.objects import allocation
 from placement.objects.allocation import Allocation
 from placement.objects.consumer import UNKNOWN_TYPE, Claim, canonical
-from placement.schemas import allocation as schemas
 from placement.uuids import canonical as canonical_uuid
 from placement.uuids import is_uuid_like
 
@@ -54,14 +53,14 @@ def replace(request: Request) -> webob.Response:
     uuid = request.segments['consumer_uuid']
     if not is_uuid_like(uuid):
         raise errors.ConsumerUuidMalformed(uuid=uuid)
-    claim = claim_of(request, uuid, request.json(schemas.PUT))
+    claim = claim_of(request, uuid, request.json())
     unknown_class = functools.partial(errors.AllocationClassUnknown, consumer=claim.consumer)
     return _write(request, {claim.consumer: claim}, unknown_class)
 
 
 def replace_several(request: Request) -> webob.Response:
     """Let several consumers hold exactly what the body says; all of them or none."""
-    return _write(request, claims_of(request, request.json(schemas.POST)), errors.AllocationsClassUnknown)
+    return _write(request, claims_of(request, request.json()), errors.AllocationsClassUnknown)
 
 
 def delete(request: Request) -> webob.Response:

@@ -12,7 +12,6 @@ from placement.http import Request, empty_response, json_response, newest
 from placement.objects import inventory
 from placement.objects.inventory import FIELDS, Inventory
 from placement.schemas import RESOURCE_CLASS_PATTERN
-from placement.schemas import inventory as schemas
 
 FULL_RESERVATION_SINCE = (1, 26)
 
@@ -27,7 +26,7 @@ def list_all(request: Request) -> webob.Response:
 
 def create(request: Request) -> webob.Response:
     """Add the inventory of one class."""
-    body = provider_body(request, schemas.CREATE)
+    body = provider_body(request)
     uuid, name, new = request.segments['uuid'], body['resource_class'], from_body(body)
     generation = inventory.create(uuid, name, new, _may_reserve_all(request))
     location = f'/resource_providers/{uuid}/inventories/{name}'
@@ -36,7 +35,7 @@ def create(request: Request) -> webob.Response:
 
 def replace_all(request: Request) -> webob.Response:
     """Give a provider exactly these inventories."""
-    body = provider_body(request, schemas.REPLACE_ALL)
+    body = provider_body(request)
     new = from_bodies(body['inventories'])
     generation = inventory.replace_of_provider(
         request.segments['uuid'], body['resource_provider_generation'], new, _may_reserve_all(request)
@@ -60,7 +59,7 @@ def show(request: Request) -> webob.Response:
 
 def update(request: Request) -> webob.Response:
     """Change the inventory of one class."""
-    body = provider_body(request, schemas.UPDATE)
+    body = provider_body(request)
     new = from_body(body)
     generation = inventory.update(
         request.segments['uuid'],

@@ -6,10 +6,9 @@ from placement import errors
 from placement.db import engine
 from placement.http import Request
 from placement.objects import resource_provider
-from placement.schemas import VersionedSchema
 
 
-def provider_body(request: Request, schema: VersionedSchema) -> Any:
+def provider_body(request: Request) -> Any:
     """The valid body of a write to the provider of the path.
 
     If there is no such provider, that is told before what is wrong with the body (http.md 5.5 to 5.9). The provider is
@@ -18,7 +17,7 @@ def provider_body(request: Request, schema: VersionedSchema) -> Any:
     Raises errors.ProviderNotFound, errors.MalformedJson, errors.InvalidBody.
     """
     try:
-        return request.json(schema)
+        return request.json()
     except errors.BadRequest:
         engine.read(lambda connection: resource_provider.get(connection, request.segments['uuid']))
         raise

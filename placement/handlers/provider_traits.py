@@ -5,7 +5,6 @@ import webob
 from placement.db.engine import utcnow
 from placement.http import Request, empty_response, json_response, newest
 from placement.objects import trait
-from placement.schemas import trait as schemas
 
 
 def show(request: Request) -> webob.Response:
@@ -17,7 +16,7 @@ def show(request: Request) -> webob.Response:
 def replace(request: Request) -> webob.Response:
     """Give a provider exactly these traits."""
     # Unlike its siblings, this route looks at the body before it looks for the provider.
-    body = request.json(schemas.REPLACE)
+    body = request.json()
     generation, rows = trait.replace_of_provider(
         request.segments['uuid'], body['resource_provider_generation'], body['traits']
     )

@@ -6,13 +6,12 @@ from placement.handlers import allocations, inventories
 from placement.http import Request, empty_response
 from placement.objects import reshaper
 from placement.objects.reshaper import NewInventory
-from placement.schemas import reshaper as schemas
 from placement.uuids import canonical
 
 
 def reshape(request: Request) -> webob.Response:
     """Move inventories and the allocations from them between providers, all of it or nothing."""
-    body = request.json(schemas.POST)
+    body = request.json()
     new = {
         canonical(uuid): NewInventory(
             generation=int(wanted['resource_provider_generation']),

@@ -19,7 +19,7 @@ def list_all(request: Request) -> webob.Response:
 
 def create(request: Request) -> webob.Response:
     """Make a custom class."""
-    name = request.json(schemas.CREATE)['name']
+    name = request.json()['name']
     resource_class.create(name)
     return empty_response(request, status=201, location=_path(name))
 
@@ -32,7 +32,7 @@ def show(request: Request) -> webob.Response:
 
 def rename(request: Request) -> webob.Response:
     """Give a custom class another name (until 1.6)."""
-    new_name = request.json(schemas.CREATE)['name']
+    new_name = request.json()['name']
     row = resource_class.rename(request.segments['name'], new_name)
     return json_response(request, _render(request, row.name), cached=False)
 

@@ -13,7 +13,6 @@ from placement.db.engine import utcnow
 from placement.handlers.provider_body import provider_body
 from placement.http import Request, empty_response, json_response, newest
 from placement.objects import provider_search, resource_provider
-from placement.schemas import resource_provider as schemas
 
 BODY_OF_CREATED_SINCE = (1, 20)
 MOVES_SINCE = (1, 37)
@@ -32,7 +31,7 @@ LINKS: tuple[tuple[str, str, tuple[int, int]], ...] = (
 
 def list_all(request: Request) -> webob.Response:
     """The providers that pass the filters of the query."""
-    query = request.query(schemas.LIST)
+    query = request.query()
     # A broken value is told of in this order (http.md 5.4).
     members = query_values.parse_member_of(query.getall('member_of'), request.version)
     traits = query_values.parse_required(query.getall('required'), request.version)
@@ -53,7 +52,7 @@ def list_all(request: Request) -> webob.Response:
 
 def create(request: Request) -> webob.Response:
     """Make a provider; from 1.20 on the answer shows it."""
-    body = request.json(schemas.CREATE)
+    body = request.json()
     row = resource_provider.create(body['name'], body.get('uuid'), body.get('parent_provider_uuid'))
     location = f'/resource_providers/{row.uuid}'
     if request.version < BODY_OF_CREATED_SINCE:
@@ -71,7 +70,7 @@ def show(request: Request) -> webob.Response:
 
 def update(request: Request) -> webob.Response:
     """Rename a provider, and move it in its tree or to another one."""
-    body = provider_body(request, schemas.UPDATE)
+    body = provider_body(request)
     row, changed_at = resource_provider.update(request.segments['uuid'], body, request.version >= MOVES_SINCE)
     (rendered,) = _render(request, [row])
     # The age of what was there before; none for what had never been changed (http.md 2.9).

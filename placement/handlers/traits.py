@@ -13,7 +13,7 @@ _ASSOCIATED = {'true': True, 'false': False}
 
 def list_all(request: Request) -> webob.Response:
     """The names of the traits that pass the filters of the query."""
-    query = request.query(schemas.LIST)
+    query = request.query()
     names, prefix = _parse_name(query.get('name'))
     rows = trait.list_all(names, prefix, _parse_associated(query.get('associated')))
     body = {'traits': [row.name for row in rows]}

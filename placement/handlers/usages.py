@@ -5,7 +5,6 @@ import webob
 from placement.db.engine import utcnow
 from placement.http import Request, json_response
 from placement.objects import usage
-from placement.schemas import usage as schemas
 
 RULE = 'placement:usages'
 BY_TYPE_SINCE = (1, 38)
@@ -22,7 +21,7 @@ def show_total(request: Request) -> webob.Response:
     """What the consumers of a project, and of a user in it, hold together; from 1.38 on by consumer type."""
     # Before validation, so that nobody learns more than that he may not ask (http.md 4.3).
     request.context.can(RULE, {'project_id': request.parameters().get('project_id')})
-    query = request.query(schemas.GET)
+    query = request.query()
     project, user = query['project_id'], query.get('user_id')
     if request.version < BY_TYPE_SINCE:
         return json_response(request, {'usages': usage.of_project(project, user)}, last_modified=utcnow())
