@@ -3,9 +3,11 @@
 import logging
 
 import pytest
+import sqlalchemy as sa
 
 from placement import errors
-from placement.db import engine
+from placement.capacity import effective_ratio
+from placement.db import dialect, engine, tables
 from placement.objects import inventory, resource_provider
 from placement.objects.inventory import Inventory
 from tests import claims
@@ -97,6 +99,18 @@ def test_ratios_at_the_edge(client, ratio):
     assert client.must('PUT', path(rp), body).json()['inventories']['VCPU']['allocation_ratio'] == ratio
     shown = client.must('GET', f'{path(rp)}/VCPU').json()['allocation_ratio']
     assert shown == pytest.approx(ratio, rel=1e-5, abs=1e-30)
+
+
+def test_the_ratio_that_counts_is_one_number_in_sql_and_in_python(client, database):
+    """Decision A11; the ratios that end just below a decimal in single precision among them."""
+    ratios = [0.7, 0.9, 1.3, 2.7, 16, 16.123456789, 1 / 3, 0.33333334, 1e-5, 123456.7, 1234567.8, 3.4e38, 0, -0.7]
+    rps = [claims.provider(client, VCPU={'total': 1, 'reserved': 1, 'allocation_ratio': ratio}) for ratio in ratios]
+    assert len(rps) == len(ratios)
+    column = tables.inventories.c.allocation_ratio
+    statement = sa.select(column, dialect.effective_ratio(column).label('counts')).order_by(tables.inventories.c.id)
+    rows = engine.read(lambda connection: connection.execute(statement).all())
+    assert [row.counts for row in rows] == [effective_ratio(row.allocation_ratio) for row in rows]
+    assert [row.counts for row in rows] == [effective_ratio(ratio) for ratio in ratios]
 
 
 def test_an_empty_answer_has_no_age(client):
