@@ -69,3 +69,18 @@ def test_two_spellings_of_one_text(client, database):
     assert len(members(client, rp)) == stored
     assert join(client, rp, [low.upper()], 1).status_code == 200
     assert len(members(client, rp)) == 1
+
+
+def test_a_spelling_too_long_for_the_column(client, database):
+    """What MariaDB cannot store whole it refuses; the answer is never a 500."""
+    rp, long = claims.provider(client), f'urn:uuid:{new_uuid()}'
+    answer = join(client, rp, [long])
+    assert answer.status_code == {'sqlite': 200, 'mariadb': 400}[database.dialect]
+    assert members(client, rp) == {'sqlite': [long], 'mariadb': []}[database.dialect]
+
+
+def test_thousands_of_aggregates(client):
+    rp = claims.provider(client)
+    many = sorted(new_uuid() for _ in range(20000))
+    assert join(client, rp, many).status_code == 200
+    assert members(client, rp) == many
