@@ -21,7 +21,7 @@ from placement.solver.anchors import View
 from placement.solver.plan import Chances, Plan
 from placement.solver.query import CandidateQuery
 from placement.solver.search import Choice, Steps, choices
-from placement.solver.topology import Bools, Ints
+from placement.solver.topology import HUGE, Bools, Floats, Ints
 from placement.solver.usage import Usage
 
 NESTED = (1, 29)
@@ -162,12 +162,12 @@ class Search:
         enough = int(np.searchsorted(np.cumsum(np.minimum(likely, expected)), expected)) + 1
         return max(FIRST_BATCH, enough + enough // 8)
 
-    def weights(self) -> 'np.ndarray[tuple[int], np.dtype[np.float64]]':
-        """By tree number, the number of choices if slots did not compete."""
+    def weights(self) -> Floats:
+        """By tree number, the number of choices if slots did not compete, `HUGE` at most."""
         cloud = self.plan.cloud
         weights = np.ones(len(cloud.tree.tree_roots))
         for near, far in zip(self.chances.near, self.chances.far, strict=True):
-            weights *= cloud.sum_by_tree(near) + cloud.reach.sums(far)
+            weights = np.minimum(weights * (cloud.sum_by_tree(near) + cloud.reach.sums(far)), HUGE)
         return weights
 
     def _once(self, blocks: Iterator[Block]) -> Iterator[Block]:
