@@ -77,12 +77,14 @@ _READ: sa.Select[Any] = (
     .outerjoin(tables.consumer_types, _TYPES.id == _CONSUMERS.consumer_type_id)
     .order_by(_ALLOCATIONS.id)
 )
+_OF_CONSUMER = _READ.where(_ALLOCATIONS.consumer_id == sa.bindparam('consumer'))
+_OF_PROVIDER = _READ.where(_ALLOCATIONS.resource_provider_id == sa.bindparam('provider'))
 
 
 def of_consumer(uuid: str) -> list[Allocation]:
     """What a consumer holds; nothing if there is no such consumer."""
-    statement = _READ.where(_ALLOCATIONS.consumer_id == consumers_of.canonical(uuid))
-    return engine.read(lambda connection: [Allocation(*row) for row in connection.execute(statement)])
+    values = {'consumer': consumers_of.canonical(uuid)}
+    return engine.read(lambda connection: [Allocation(*row) for row in connection.execute(_OF_CONSUMER, values)])
 
 
 def of_provider(uuid: str) -> tuple[Provider, list[Allocation]]:
@@ -93,13 +95,18 @@ def of_provider(uuid: str) -> tuple[Provider, list[Allocation]]:
             provider = resource_provider.get(connection, uuid)
         except errors.ProviderNotFound as exc:
             raise errors.ProviderOfAllocationsNotFound(uuid=uuid) from exc
-        rows = connection.execute(_READ.where(_ALLOCATIONS.resource_provider_id == provider.id))
+        rows = connection.execute(_OF_PROVIDER, {'provider': provider.id})
         return provider, [Allocation(*row) for row in rows]
 
     return engine.read(work)
 
 
 # --- writes ---
+
+_DELETE_CONSUMER = sa.delete(tables.consumers).where(_CONSUMERS.uuid == sa.bindparam('consumer'))
+_DELETE_ALLOCATIONS = sa.delete(tables.allocations).where(_ALLOCATIONS.consumer_id == sa.bindparam('consumer'))
+_DELETE_ROWS = sa.delete(tables.allocations).where(_ALLOCATIONS.id.in_(sa.bindparam('ids', expanding=True)))
+_INSERT = sa.insert(tables.allocations)
 
 
 def replace(claims: Sequence[Claim], *, attempts: int, unknown_class: UnknownClass) -> None:
@@ -130,8 +137,8 @@ def delete(uuid: str) -> None:
     consumer_uuid = consumers_of.canonical(uuid)
 
     def work(connection: sa.Connection) -> None:
-        connection.execute(sa.delete(tables.consumers).where(_CONSUMERS.uuid == consumer_uuid))
-        held = connection.execute(sa.delete(tables.allocations).where(_ALLOCATIONS.consumer_id == consumer_uuid))
+        connection.execute(_DELETE_CONSUMER, {'consumer': consumer_uuid})
+        held = connection.execute(_DELETE_ALLOCATIONS, {'consumer': consumer_uuid})
         if not held.rowcount:
             raise errors.ConsumerHasNoAllocations(uuid=uuid)
 
@@ -199,7 +206,7 @@ def _rewrite(
     # consumers' generations say that these are all rows.
     old = [row_id for consumer in consumers for row_id in consumer.allocation_ids]
     if old:
-        connection.execute(sa.delete(tables.allocations).where(_ALLOCATIONS.id.in_(old)))
+        connection.execute(_DELETE_ROWS, {'ids': old})
     now = engine.utcnow()
     new = [
         {
@@ -212,7 +219,7 @@ def _rewrite(
         for want in wants
     ]
     if new:
-        connection.execute(sa.insert(tables.allocations), new)
+        connection.execute(_INSERT, new)
 
 
 def _vacated(claims: Iterable[Claim], consumers: Mapping[str, Consumer]) -> set[int]:

@@ -6,9 +6,11 @@ users and consumer types that a consumer refers to are created here, in the same
 """
 
 import datetime
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_db import exception as db_exc
@@ -71,29 +73,33 @@ def canonical(uuid: str) -> str:
     return uuids.canonical(uuid).lower()
 
 
-def load(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Consumer]:
-    """Each wanted consumer with all that it holds, in one statement; those without a row as well."""
-    found = {uuid: Consumer(uuid) for uuid in wanted}
-    no_allocation = [sa.null().label(name) for name in ('allocation_id', 'provider_id', 'class_id', 'used')]
-    rows = sa.select(
+_WANTED = sa.bindparam('wanted', expanding=True)
+# Not a join: there are databases with allocations that have no consumer, and they have to go as well.
+_LOAD = sa.union_all(
+    sa.select(
         _CONSUMERS.uuid,
         _CONSUMERS.id,
         _CONSUMERS.generation,
         _CONSUMERS.project_id,
         _CONSUMERS.user_id,
         _CONSUMERS.consumer_type_id,
-        *no_allocation,
-    ).where(_CONSUMERS.uuid.in_(found))
-    # Not a join: there are databases with allocations that have no consumer, and they have to go as well.
-    allocations = sa.select(
+        *[sa.null().label(name) for name in ('allocation_id', 'provider_id', 'class_id', 'used')],
+    ).where(_CONSUMERS.uuid.in_(_WANTED)),
+    sa.select(
         _ALLOCATIONS.consumer_id,
         *[sa.null()] * 5,
         _ALLOCATIONS.id,
         _ALLOCATIONS.resource_provider_id,
         _ALLOCATIONS.resource_class_id,
         _ALLOCATIONS.used,
-    ).where(_ALLOCATIONS.consumer_id.in_(found))
-    for row in connection.execute(sa.union_all(rows, allocations)):
+    ).where(_ALLOCATIONS.consumer_id.in_(_WANTED)),
+)
+
+
+def load(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Consumer]:
+    """Each wanted consumer with all that it holds, in one statement; those without a row as well."""
+    found = {uuid: Consumer(uuid) for uuid in wanted}
+    for row in connection.execute(_LOAD, {'wanted': list(found)}):
         consumer = found[canonical(row.uuid)]
         if row.allocation_id is None:
             consumer.id, consumer.generation = row.id, row.generation
@@ -115,6 +121,18 @@ def check_generation(consumer: Consumer, claim: Claim) -> None:
     if claim.generation == visible or (not consumer.held and claim.generation == consumer.generation):
         return
     raise errors.ConsumerGenerationConflict(expected=_text(visible), given=_text(claim.generation))
+
+
+_AS_SEEN = (
+    _CONSUMERS.id.in_(sa.bindparam('ids', expanding=True)),
+    sa.tuple_(_CONSUMERS.id, _CONSUMERS.generation).in_(sa.bindparam('seen', expanding=True)),
+)
+_ADVANCE = (
+    sa.update(tables.consumers)
+    .where(*_AS_SEEN)
+    .values(generation=_CONSUMERS.generation + 1, updated_at=sa.bindparam('now'))
+)
+_DELETE = sa.delete(tables.consumers).where(*_AS_SEEN)
 
 
 def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Mapping[str, Consumer]) -> None:
@@ -142,7 +160,7 @@ def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Mapping[
     if kept:
         _advance(connection, kept, consumers, now)
     if emptied:
-        result = connection.execute(sa.delete(tables.consumers).where(*_as_seen(emptied)))
+        result = connection.execute(_DELETE, _as_seen(emptied))
         engine.require_rows(result, len(emptied), _race(emptied))
     if new:
         _create(connection, new, now)
@@ -152,7 +170,7 @@ def _advance(
     connection: sa.Connection, targets: list[Consumer], seen: Mapping[str, Consumer], now: datetime.datetime
 ) -> None:
     """Increment the generations of existing consumers, and change the owners and types that differ."""
-    values: dict[str, object] = {'generation': _CONSUMERS.generation + 1, 'updated_at': now}
+    values: dict[str, sa.ColumnElement[int]] = {}
     for attribute, column in (
         ('project_id', _CONSUMERS.project_id),
         ('user_id', _CONSUMERS.user_id),
@@ -165,7 +183,7 @@ def _advance(
         }
         if changed:
             values[column.name] = sa.case(changed, value=_CONSUMERS.id, else_=column)
-    result = connection.execute(sa.update(tables.consumers).where(*_as_seen(targets)).values(values))
+    result = connection.execute(_ADVANCE.values(values) if values else _ADVANCE, {**_as_seen(targets), 'now': now})
     engine.require_rows(result, len(targets), _race(targets))
 
 
@@ -187,9 +205,10 @@ def _create(connection: sa.Connection, targets: list[Consumer], now: datetime.da
         raise engine.retry(_race(targets)) from exc
 
 
-def _as_seen(consumers: list[Consumer]) -> tuple[sa.ColumnElement[bool], ...]:
+def _as_seen(consumers: list[Consumer]) -> dict[str, object]:
+    """The parameters of `_AS_SEEN`."""
     seen = {consumer.id: consumer.generation for consumer in consumers}
-    return _CONSUMERS.id.in_(seen), sa.tuple_(_CONSUMERS.id, _CONSUMERS.generation).in_(seen.items())
+    return {'ids': list(seen), 'seen': list(seen.items())}
 
 
 def _race(consumers: list[Consumer]) -> errors.ConsumerGenerationConflict:
@@ -234,12 +253,24 @@ def _find_names(connection: sa.Connection, names: list[Name]) -> dict[Name, int]
     """
     found: dict[Name, int] = {}
     for start in range(0, len(names), _PARTS):
-        parts = [
-            sa.select(sa.literal(place).label('place'), table.c.id).where(_column(table) == text)
-            for place, (table, text) in enumerate(names[start : start + _PARTS], start)
-        ]
-        found.update((names[row.place], row.id) for row in connection.execute(sa.union_all(*parts)))
+        part = names[start : start + _PARTS]
+        statement = _select_names(tuple(table for table, _ in part))
+        texts = {f'text{place}': text for place, (_, text) in enumerate(part)}
+        found.update((part[row.place], row.id) for row in connection.execute(statement, texts))
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _select_names(of: tuple[sa.Table, ...]) -> sa.CompoundSelect[Any]:
+    """SELECT of `place` and `id` of the names `text0`, `text1` and so on, each in its table."""
+    return sa.union_all(
+        *(
+            sa.select(sa.literal_column(str(place)).label('place'), table.c.id).where(
+                _column(table) == sa.bindparam(f'text{place}')
+            )
+            for place, table in enumerate(of)
+        )
+    )
 
 
 def _column(table: sa.Table) -> sa.Column[str]:

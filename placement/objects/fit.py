@@ -51,42 +51,44 @@ class Stock:
 Stocks = Mapping[tuple[int, str], Stock]
 
 
+_IDS = sa.bindparam('ids', expanding=True)
+# Reads nothing but the index over provider, class and amount; what single consumers hold is subtracted in `check`.
+_USAGE = (
+    sa.select(
+        _ALLOCATIONS.resource_provider_id,
+        _ALLOCATIONS.resource_class_id,
+        sa.func.sum(_ALLOCATIONS.used).label('used'),
+    )
+    .where(_ALLOCATIONS.resource_provider_id.in_(_IDS))
+    .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
+    .subquery()
+)
+_STOCKS = (
+    sa.select(
+        _INVENTORIES.resource_provider_id,
+        _INVENTORIES.resource_class_id,
+        _CLASSES.name,
+        sa.func.coalesce(_USAGE.c.used, 0).label('used'),
+        *[_INVENTORIES[field] for field in FIELDS],
+    )
+    .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
+    .outerjoin(
+        _USAGE,
+        sa.and_(
+            _USAGE.c.resource_provider_id == _INVENTORIES.resource_provider_id,
+            _USAGE.c.resource_class_id == _INVENTORIES.resource_class_id,
+        ),
+    )
+    .where(_INVENTORIES.resource_provider_id.in_(_IDS))
+)
+
+
 def read_stocks(connection: sa.Connection, providers: Iterable[Provider]) -> dict[tuple[int, str], Stock]:
     """All inventories of these providers with their usage, in one statement."""
-    ids = [provider.id for provider in providers]
-    # PERF: reads nothing but the index over provider, class and amount; what single consumers hold is subtracted in
-    # `check`.
-    usage = (
-        sa.select(
-            _ALLOCATIONS.resource_provider_id,
-            _ALLOCATIONS.resource_class_id,
-            sa.func.sum(_ALLOCATIONS.used).label('used'),
-        )
-        .where(_ALLOCATIONS.resource_provider_id.in_(ids))
-        .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
-        .subquery()
-    )
-    statement = (
-        sa.select(
-            _INVENTORIES.resource_provider_id,
-            _INVENTORIES.resource_class_id,
-            _CLASSES.name,
-            sa.func.coalesce(usage.c.used, 0).label('used'),
-            *[_INVENTORIES[field] for field in FIELDS],
-        )
-        .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
-        .outerjoin(
-            usage,
-            sa.and_(
-                usage.c.resource_provider_id == _INVENTORIES.resource_provider_id,
-                usage.c.resource_class_id == _INVENTORIES.resource_class_id,
-            ),
-        )
-        .where(_INVENTORIES.resource_provider_id.in_(ids))
-    )
+    rows = connection.execute(_STOCKS, {'ids': [provider.id for provider in providers]})
     return {
         (row.resource_provider_id, row.name): Stock(row.resource_class_id, Inventory(*row[4:]), int(row.used))
-        for row in connection.execute(statement)
+        for row in rows
     }
 
 

@@ -39,8 +39,11 @@ class Search:
     resources: Mapping[str, int] = field(default_factory=dict)
 
 
+_ROOT_OF = sa.select(resource_provider.root_id()).where(_PROVIDERS.uuid == sa.bindparam('of'))
+
+
 def search(wanted: Search) -> Sequence[sa.Row[Any]]:
-    """The providers as the API shows them (see `resource_provider.describe`), by id; at most four statements.
+    """The providers as the API shows them (see `resource_provider.DESCRIBE`), by id; at most four statements.
 
     Raises errors.RequiredTraitUnknown, errors.ResourcesClassUnknown.
     """
@@ -50,9 +53,7 @@ def search(wanted: Search) -> Sequence[sa.Row[Any]]:
 def _search(connection: sa.Connection, wanted: Search) -> Sequence[sa.Row[Any]]:
     conditions: list[Condition] = []
     if wanted.in_tree is not None:
-        root = connection.scalar(
-            sa.select(resource_provider.root_id()).where(_PROVIDERS.uuid == uuids.canonical(wanted.in_tree))
-        )
+        root = connection.scalar(_ROOT_OF, {'of': uuids.canonical(wanted.in_tree)})
         if root is None:
             return []
         conditions.append(sa.or_(_PROVIDERS.root_provider_id == root, _PROVIDERS.id == root))
@@ -75,7 +76,7 @@ def _search(connection: sa.Connection, wanted: Search) -> Sequence[sa.Row[Any]]:
         conditions.append(~_is_member(wanted.members.forbidden))
     if wanted.resources:
         conditions.append(_serves({class_ids[name]: amount for name, amount in wanted.resources.items()}))
-    statement = resource_provider.describe().where(*conditions).order_by(_PROVIDERS.id)
+    statement = resource_provider.DESCRIBE.where(*conditions).order_by(_PROVIDERS.id)
     return connection.execute(statement).all()
 
 

@@ -24,6 +24,12 @@ _LINKS = tables.resource_provider_traits.c
 
 Rows = Sequence[sa.Row[Any]]
 
+_SHOWN = sa.select(_TRAITS.name, _TRAITS.created_at, _TRAITS.updated_at)
+_ALL = _SHOWN.order_by(_TRAITS.name)
+_OF_PROVIDER = _ALL.join(tables.resource_provider_traits, _LINKS.trait_id == _TRAITS.id).where(
+    _LINKS.resource_provider_id == sa.bindparam('provider')
+)
+
 
 def sync_standard() -> None:
     """Insert the standard traits that are missing. A database that has them all need not be writable."""
@@ -47,7 +53,7 @@ def _missing_standard(connection: sa.Connection) -> list[str]:
 def list_all(names: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None) -> Rows:
     """The rows of traits, by name; all those asked for by `names`, by a `prefix` in which % and _ are wildcards, and by
     whether some provider has them (None: no matter)."""
-    statement = sa.select(tables.traits).order_by(_TRAITS.name)
+    statement = _ALL
     if names is not None:
         statement = statement.where(_TRAITS.name.in_(names))
     if prefix is not None:
@@ -98,13 +104,7 @@ def list_of_provider(uuid: str) -> tuple[Provider, Rows]:
 
     def work(connection: sa.Connection) -> tuple[Provider, Rows]:
         provider = resource_provider.get(connection, uuid)
-        statement = (
-            sa.select(tables.traits)
-            .join(tables.resource_provider_traits, _LINKS.trait_id == _TRAITS.id)
-            .where(_LINKS.resource_provider_id == provider.id)
-            .order_by(_TRAITS.name)
-        )
-        return provider, connection.execute(statement).all()
+        return provider, connection.execute(_OF_PROVIDER, {'provider': provider.id}).all()
 
     return engine.read(work)
 

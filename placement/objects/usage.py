@@ -15,6 +15,22 @@ _CONSUMERS = tables.consumers.c
 _INVENTORIES = tables.inventories.c
 _TYPES = tables.consumer_types.c
 
+_OF_PROVIDER = (
+    sa.select(_CLASSES.name, sa.func.coalesce(sa.func.sum(_ALLOCATIONS.used), 0).label('used'))
+    .select_from(tables.inventories)
+    .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
+    .outerjoin(
+        tables.allocations,
+        sa.and_(
+            _ALLOCATIONS.resource_provider_id == _INVENTORIES.resource_provider_id,
+            _ALLOCATIONS.resource_class_id == _INVENTORIES.resource_class_id,
+        ),
+    )
+    .where(_INVENTORIES.resource_provider_id == sa.bindparam('provider'))
+    .group_by(_CLASSES.id, _CLASSES.name)
+    .order_by(_CLASSES.id)
+)
+
 # Selects consumers of all types, and puts them into one group.
 ALL_TYPES = 'all'
 
@@ -32,22 +48,8 @@ def of_provider(uuid: str) -> tuple[Provider, dict[str, int]]:
 
     def work(connection: sa.Connection) -> tuple[Provider, dict[str, int]]:
         provider = resource_provider.get(connection, uuid)
-        statement = (
-            sa.select(_CLASSES.name, sa.func.coalesce(sa.func.sum(_ALLOCATIONS.used), 0).label('used'))
-            .select_from(tables.inventories)
-            .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
-            .outerjoin(
-                tables.allocations,
-                sa.and_(
-                    _ALLOCATIONS.resource_provider_id == _INVENTORIES.resource_provider_id,
-                    _ALLOCATIONS.resource_class_id == _INVENTORIES.resource_class_id,
-                ),
-            )
-            .where(_INVENTORIES.resource_provider_id == provider.id)
-            .group_by(_CLASSES.id, _CLASSES.name)
-            .order_by(_CLASSES.id)
-        )
-        return provider, {row.name: int(row.used) for row in connection.execute(statement)}
+        rows = connection.execute(_OF_PROVIDER, {'provider': provider.id})
+        return provider, {row.name: int(row.used) for row in rows}
 
     return engine.read(work)
 
