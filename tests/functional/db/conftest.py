@@ -19,12 +19,10 @@ import placement.cmd.status
 from placement.db import engine as placement_engine
 from tests import databases, service
 
-KINDS = ('sqlite', 'mariadb', 'mariadb-utf8mb4')
 
-
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=databases.DIALECTS)
 def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> databases.Database:
-    """A database without any table: SQLite, MariaDB in utf8mb3, MariaDB in utf8mb4."""
+    """A database without any table. A test may also ask for `mariadb-utf8mb4`; `mariadb` is in utf8mb3."""
     return empty(request, request.param, tmp_path / 'empty.sqlite')
 
 

@@ -70,6 +70,7 @@ def test_the_chain() -> None:
 
 @pytest.mark.usefixtures('engine')
 class TestUpgrade:
+    @pytest.mark.parametrize('empty_database', ['sqlite', 'mariadb', 'mariadb-utf8mb4'], indirect=True)
     def test_head_is_what_the_code_expects(
         self, empty_database: databases.Database, another_database: databases.Database
     ) -> None:
