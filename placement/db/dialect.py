@@ -1,7 +1,8 @@
 """What the supported databases do differently within a statement, one named function each. Called by `objects`."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -42,6 +43,24 @@ def insert_if_absent(
     else:
         # Not INSERT IGNORE, which also makes warnings of truncated and unstorable text.
         connection.execute(mysql.insert(table).values(rows).on_duplicate_key_update({unique.name: unique}))
+
+
+def replace_rows(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], columns: Collection[str]
+) -> None:
+    """Set `columns` of rows that are there, in one statement. Each of `rows` has the `id`, and all that must not be
+    NULL."""
+    connection.execute(_replacement(table, tuple(columns), connection.dialect.name), rows)
+
+
+@functools.cache
+def _replacement(table: sa.Table, columns: tuple[str, ...], name: str) -> sa.Insert:
+    if name == 'sqlite':
+        into_sqlite = sqlite.insert(table)
+        new = {column: into_sqlite.excluded[column] for column in columns}
+        return into_sqlite.on_conflict_do_update(index_elements=[table.c.id], set_=new)
+    into = mysql.insert(table)
+    return into.on_duplicate_key_update({column: into.inserted[column] for column in columns})
 
 
 def by_index(statement: sa.Select[Any], table: sa.Table, index: str) -> sa.Select[Any]:

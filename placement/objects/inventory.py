@@ -14,7 +14,7 @@ from oslo_db import exception as db_exc
 
 from placement import errors
 from placement.capacity import capacity
-from placement.db import engine, tables
+from placement.db import dialect, engine, tables
 from placement.objects import resource_provider
 from placement.objects.resource_provider import Provider
 from placement.schemas import MAX_INT
@@ -45,6 +45,7 @@ class Inventory:
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Inventory))
+_CHANGING = (*FIELDS, 'updated_at')
 
 # By class name.
 Inventories = Mapping[str, Inventory]
@@ -240,8 +241,11 @@ def replace_several(
     Raises `unknown(name)` for a class that does not exist, errors.InventoryInUse for classes that are to go but are
     allocated from (the first such provider of `wanted`).
     """
-    class_ids = _class_ids(connection, dict.fromkeys(name for new in wanted.values() for name in new), unknown)
     old = _rows(connection, wanted)
+    # A class that a provider has inventory of cannot be deleted.
+    class_ids = {name: row.resource_class_id for had in old.values() for name, row in had.items()}
+    others = dict.fromkeys(name for new in wanted.values() for name in new if name not in class_ids)
+    class_ids |= _class_ids(connection, others, unknown)
     used = {} if keep_others else usage(connection, wanted)
     added: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -265,18 +269,34 @@ def replace_several(
     _insert(connection, added)
 
 
+_AMONG = sa.bindparam('providers', expanding=True)
+_USAGE = (
+    sa.select(
+        _ALLOCATIONS.resource_provider_id,
+        _ALLOCATIONS.resource_class_id,
+        sa.func.sum(_ALLOCATIONS.used).label('used'),
+    )
+    .where(_ALLOCATIONS.resource_provider_id.in_(_AMONG))
+    .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
+)
+_ROWS = (
+    sa.select(tables.inventories, _CLASSES.name.label('resource_class'))
+    .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
+    .where(_INVENTORIES.resource_provider_id.in_(_AMONG))
+    .order_by(_INVENTORIES.resource_provider_id, _INVENTORIES.resource_class_id)
+)
+_INSERT = sa.insert(tables.inventories)
+_CLASS_IDS = (
+    sa.select(_CLASSES.name, _CLASSES.id)
+    .where(_CLASSES.name.in_(sa.bindparam('names', expanding=True)))
+    .with_for_update(read=True)
+)
+
+
 def usage(connection: sa.Connection, providers: Collection[Provider]) -> dict[tuple[int, int], int]:
     """What is allocated, by ids of provider and class; pairs without allocations are not there."""
-    statement = (
-        sa.select(
-            _ALLOCATIONS.resource_provider_id,
-            _ALLOCATIONS.resource_class_id,
-            sa.func.sum(_ALLOCATIONS.used).label('used'),
-        )
-        .where(_ALLOCATIONS.resource_provider_id.in_([provider.id for provider in providers]))
-        .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
-    )
-    return {(row.resource_provider_id, row.resource_class_id): int(row.used) for row in connection.execute(statement)}
+    rows = connection.execute(_USAGE, {'providers': [provider.id for provider in providers]})
+    return {(row.resource_provider_id, row.resource_class_id): int(row.used) for row in rows}
 
 
 def _warn_if_over_capacity(provider: Provider, resource_class: str, inventory: Inventory, used: int) -> None:
@@ -296,8 +316,8 @@ def _class_ids(
     """The ids of resource classes, which nobody deletes until the transaction ends."""
     if not names:
         return {}
-    statement = sa.select(_CLASSES.name, _CLASSES.id).where(_CLASSES.name.in_(names)).with_for_update(read=True)
-    found: dict[str, int] = {row.name: row.id for row in connection.execute(statement)}
+    rows = connection.execute(_CLASS_IDS, {'names': list(names)})
+    found: dict[str, int] = {row.name: row.id for row in rows}
     for name in names:
         if name not in found:
             raise unknown(name)
@@ -306,14 +326,8 @@ def _class_ids(
 
 def _rows(connection: sa.Connection, providers: Collection[Provider]) -> dict[int, dict[str, sa.Row[Any]]]:
     """Rows of inventories with the names of their classes, by provider id and class name, in the order of class ids."""
-    statement = (
-        sa.select(tables.inventories, _CLASSES.name.label('resource_class'))
-        .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
-        .where(_INVENTORIES.resource_provider_id.in_([provider.id for provider in providers]))
-        .order_by(_INVENTORIES.resource_provider_id, _INVENTORIES.resource_class_id)
-    )
     rows: dict[int, dict[str, sa.Row[Any]]] = {}
-    for row in connection.execute(statement):
+    for row in connection.execute(_ROWS, {'providers': [provider.id for provider in providers]}):
         rows.setdefault(row.resource_provider_id, {})[row.resource_class] = row
     return rows
 
@@ -325,17 +339,15 @@ def _delete(connection: sa.Connection, ids: Collection[int]) -> None:
 
 def _update(connection: sa.Connection, rows: Collection[Mapping[str, Any]]) -> None:
     """Set the fields of existing rows, in one statement."""
-    if not rows:
-        return
-    fields = {field: sa.case({row['id']: row[field] for row in rows}, value=_INVENTORIES.id) for field in FIELDS}
-    statement = sa.update(tables.inventories).where(_INVENTORIES.id.in_([row['id'] for row in rows]))
-    connection.execute(statement.values(updated_at=engine.utcnow(), **fields))
+    if rows:
+        now = engine.utcnow()
+        dialect.replace_rows(connection, tables.inventories, [{**row, 'updated_at': now} for row in rows], _CHANGING)
 
 
 def _insert(connection: sa.Connection, rows: Collection[Mapping[str, Any]]) -> None:
     if rows:
         now = engine.utcnow()
-        connection.execute(sa.insert(tables.inventories).values([{**row, 'created_at': now} for row in rows]))
+        connection.execute(_INSERT, [{**row, 'created_at': now} for row in rows])
 
 
 def _row(provider: Provider, class_id: int, inventory: Inventory) -> dict[str, Any]:
