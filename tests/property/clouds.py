@@ -26,10 +26,23 @@ CLASSES = ['VCPU', 'DISK_GB', 'MEMORY_MB', 'SRIOV_NET_VF']
 TRAITS = ['HW_NUMA_ROOT', 'STORAGE_DISK_SSD', 'HW_CPU_X86_AVX2']
 AGGREGATES = [f'a0000000-0000-4000-8000-00000000000{number}' for number in range(3)]
 UNKNOWN = 'ffffffff-0000-4000-8000-000000000000'
+# What a query is about: found in its text.
+FOCUSES = (
+    '',
+    'resources',
+    'required',
+    'member_of=!',
+    'member_of',
+    'in_tree=',
+    'in_tree',
+    'root_required',
+    'same_subtree',
+    'isolate',
+)
 MOST_PROVIDERS = 12
 MOST_LEVELS = 4
 MOST_COMBINATIONS = 2000
-MOST_ATTEMPTS = 20
+MOST_ATTEMPTS = 40
 MASK = 200
 
 
@@ -67,12 +80,17 @@ class Scenario:
 class Dice:
     """Random choices, and what is kept of them."""
 
-    def __init__(self, seed: str, mask: bytes) -> None:
+    def __init__(self, seed: str, mask: bytes, focus: str) -> None:
         self.rng = random.Random(seed)
         self.mask = iter(mask)
+        self.focus = focus
 
     def chance(self, share: float) -> bool:
         return self.rng.random() < share
+
+    def asks(self, parameter: str, share: float) -> bool:
+        """Whether a query has a parameter: in this share of queries, and more often if the scenario is about it."""
+        return self.chance(0.7 if parameter in self.focus else share)
 
     def one(self, items: Sequence[T]) -> T:
         return self.rng.choice(items)
@@ -91,13 +109,16 @@ class Dice:
 
 def throw(seed: int, mask: bytes = b'') -> Scenario | None:
     """A cloud and a query for it that is not too much for the oracle, and mostly has an answer; None in bad luck."""
+    focus = random.Random(seed).choice(FOCUSES)
     for attempt in range(MOST_ATTEMPTS):
-        dice = Dice(f'{seed} {attempt}', mask)
+        dice = Dice(f'{seed} {attempt}', mask, focus)
         world = throw_world(dice)
         query = throw_query(dice, world)
         scenario = Scenario(thin_out(dice, world), query)
         oracle = Oracle(scenario.world, query.text, query.minor)
-        if oracle.combinations() <= MOST_COMBINATIONS and (dice.chance(0.15) or oracle.answer()['allocation_requests']):
+        if oracle.combinations() <= MOST_COMBINATIONS and (
+            dice.chance(0.03) or (focus in query.text and oracle.answer()['allocation_requests'])
+        ):
             return scenario
     return None
 
@@ -130,7 +151,7 @@ def throw_world(dice: Dice) -> World:
     # Providers of one level mostly look alike, so that a query finds several.
     usual = [dice.some(CLASSES, 1, 2) for _ in range(MOST_LEVELS)]
     nesting = dice.one([0, 0.3, 0.6, 0.8])
-    sharing = dice.one([0, 0.2, 0.3])
+    sharing = dice.one([0, 0.25, 0.4])
     clutter = dice.one([0.2, 0.4, 0.7])
     providers: list[Provider] = []
     levels: dict[str, int] = {}
@@ -141,7 +162,11 @@ def throw_world(dice: Dice) -> World:
         levels[own] = levels[parent] + 1 if parent else 1
         shares = dice.chance(sharing)
         classes = dice.some(CLASSES, 0, 3) if shares or dice.chance(0.2) else usual[levels[own] - 1]
-        aggregates = dice.some(AGGREGATES, 0 if dice.chance(0.2) else 1, 2) if shares or dice.chance(clutter) else []
+        aggregates = (
+            dice.some(AGGREGATES, 0 if dice.chance(0.2) else 1, 2)
+            if shares or dice.chance(clutter if parent else 0.6)
+            else []
+        )
         providers.append(
             Provider(
                 uuid=own,
@@ -199,10 +224,10 @@ def near(world: World, root: str) -> list[Provider]:
 def throw_required(dice: Dice, minor: int, owned: frozenset[str], root: bool = False) -> list[str]:
     """Values of required (or root_required) that do not contradict themselves, mostly met by who owns these traits."""
     names = [*TRAITS, SHARES]
-    wild = dice.chance(0.15)
+    wild = dice.chance(0.5 if root else 0.15)
     plain = dice.some(names if wild else sorted(owned), 0, 2)
     others = [name for name in names if name not in plain and (wild or name not in owned)]
-    forbidden = dice.some(others, 0, 1) if minor >= 22 else []
+    forbidden = dice.some(others, root, 1) if minor >= 22 else []
     pieces = plain + ['!' + name for name in forbidden]
     values = [','.join(pieces)] if pieces else []
     if minor >= 39 and not root and dice.chance(0.5):
@@ -217,9 +242,11 @@ def throw_member_of(dice: Dice, minor: int, owned: frozenset[str]) -> list[str]:
     names = [*AGGREGATES, UNKNOWN]
     values = []
     for _ in range(dice.one([1, 1, 2]) if minor >= 24 else 1):
-        negative = minor >= 32 and dice.chance(0.3)
-        likely = sorted(set(names) - owned) if negative else sorted(owned)
-        uuids = dice.some(likely if likely and dice.chance(0.8) else names, 1, 2)
+        negative = minor >= 32 and dice.asks('!', 0.3)
+        if negative:
+            uuids = dice.some(names if dice.chance(0.2) else AGGREGATES, 1, 2)
+        else:
+            uuids = dice.some(sorted(owned) if owned and dice.chance(0.8) else names, 1, 2)
         text = 'in:' + ','.join(uuids) if len(uuids) > 1 or dice.chance(0.5) else uuids[0]
         values.append('!' * negative + text)
     return values
@@ -239,12 +266,12 @@ def throw_group(
         amounts = ','.join(f'{name}:{dice.one([1] * 8 + [2, 2, 3, 4])}' for name in names)
         pairs.append(('resources' + suffix, amounts))
     values = []
-    if minor >= 17 and dice.chance(0.25 if resources else 0.8):
+    if minor >= 17 and dice.asks('required', 0.25 if resources else 0.8):
         values += [('required' + suffix, value) for value in throw_required(dice, minor, chosen.traits)]
-    if minor >= 21 and dice.chance(0.15):
+    if minor >= 21 and dice.asks('member_of', 0.2):
         owned = chosen.aggregates if suffix else around[0].aggregates | chosen.aggregates
         values += [('member_of' + suffix, value) for value in throw_member_of(dice, minor, owned)]
-    if minor >= 31 and dice.chance(0.15):
+    if minor >= 31 and dice.asks('in_tree', 0.15):
         unlikely = dice.one([provider.uuid for provider in around] + [UNKNOWN])
         values.append(('in_tree' + suffix, unlikely if dice.chance(0.25) else chosen.uuid))
     return pairs + dice.kept(values)
@@ -262,23 +289,23 @@ def throw_query(dice: Dice, world: World) -> Query:
     whole = throw_group(dice, minor, '', around)
     groups = {suffix: group for suffix, group in groups.items() if dice.keep()}
     pairs = [pair for group in groups.values() for pair in group]
-    if not groups or (dice.chance(0.5) and dice.keep()):
+    if not groups or (dice.chance(0.6) and dice.keep()):
         pairs += whole
     suffixes = list(groups)
     subtrees = []
     if minor >= 36:
-        for suffix in dice.kept(dice.some(['_R', 'S'], 0 if dice.chance(0.75) else 1, 2)):
+        for suffix in dice.kept(dice.some(['_R', 'S'], int(dice.asks('same_subtree', 0.3)), 2)):
             if group := throw_group(dice, minor, suffix, around, resources=False):
                 subtrees.append([suffix, *dice.some(suffixes, 0, 2)])
                 suffixes.append(suffix)
                 pairs += group
-        if suffixes and dice.chance(0.25):
+        if suffixes and dice.asks('same_subtree', 0.25):
             subtrees += dice.kept([dice.some(suffixes, 1, 3)])
     wide = [('limit', str(dice.rng.randint(1, 6)))] if minor >= 16 and dice.chance(0.25) else []
-    if minor >= 35 and dice.chance(0.15):
+    if minor >= 35 and dice.asks('root_required', 0.15):
         wide += [('root_required', v) for v in throw_required(dice, minor, around[0].traits, root=True)]
     if len(suffixes) > 1 or (minor >= 25 and dice.chance(0.3)):
-        pairs.append(('group_policy', dice.one(['none', 'none', 'isolate'])))
+        pairs.append(('group_policy', 'isolate' if dice.asks('isolate', 0.3) else 'none'))
     pairs += dice.kept(wide) + [('same_subtree', ','.join(subtree)) for subtree in subtrees]
     if dice.chance(0.3):
         dice.rng.shuffle(pairs)
