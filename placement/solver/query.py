@@ -8,9 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from oslo_utils import uuidutils
-
-from placement import errors
+from placement import errors, uuids
 from placement.query_values import (
     MemberFilter,
     TraitFilter,
@@ -163,9 +161,10 @@ def _value(word: str, suffix: str, texts: list[str], version: Version) -> object
 
 def _in_tree(text: str) -> str:
     uuid = text.strip()
-    if not uuidutils.is_uuid_like(uuid):
+    if not uuids.is_uuid_like(uuid):
         raise errors.InTreeNotUuid(value=text)
-    return uuid
+    # In any spelling, as everywhere where a provider is named (decision A12).
+    return uuids.canonical(uuid)
 
 
 def _check_orphans(groups: Sequence[Group]) -> None:
