@@ -6,7 +6,7 @@ open already; the reshaper uses them too.
 
 import dataclasses
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -145,10 +145,10 @@ def delete(uuid: str, resource_class: str) -> None:
     """
 
     def change(connection: sa.Connection, provider: Provider) -> None:
-        row = _rows(connection, [provider]).get(provider.id, {}).get(resource_class)
+        row = _rows_with_usage(connection, [provider]).get(provider.id, {}).get(resource_class)
         if row is None:
             raise errors.InventoryNotFoundForDelete(resource_class=resource_class, uuid=uuid)
-        if (provider.id, row.resource_class_id) in usage(connection, [provider]):
+        if row.used is not None:
             prefix = f'Unable to delete inventory of class {resource_class}: '
             raise errors.InventoryInUse(prefix=prefix, resource_classes=resource_class, uuid=uuid)
         _delete(connection, [row.id])
@@ -233,7 +233,7 @@ def replace_several(
     in_use_prefix: str = '',
     keep_others: bool = False,
 ) -> None:
-    """Set the whole inventories of locked providers, without bumping them; at most six statements.
+    """Set the whole inventories of locked providers, without bumping them; at most five statements.
 
     What a provider has already is updated in place. `keep_others` keeps the classes that are not wanted, which is what
     a reshape needs while allocations still are on the move; it also leaves out the warnings of over-capacity.
@@ -241,29 +241,29 @@ def replace_several(
     Raises `unknown(name)` for a class that does not exist, errors.InventoryInUse for classes that are to go but are
     allocated from (the first such provider of `wanted`).
     """
-    old = _rows(connection, wanted)
+    old = _rows_with_usage(connection, wanted)
     # A class that a provider has inventory of cannot be deleted.
     class_ids = {name: row.resource_class_id for had in old.values() for name, row in had.items()}
     others = dict.fromkeys(name for new in wanted.values() for name in new if name not in class_ids)
     class_ids |= _class_ids(connection, others, unknown)
-    used = {} if keep_others else usage(connection, wanted)
     added: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
     removed: list[int] = []
     for provider, new in wanted.items():
         had = old.get(provider.id, {})
         gone = [] if keep_others else [row for row in had.values() if row.resource_class not in new]
-        in_use = [row.resource_class for row in gone if (provider.id, row.resource_class_id) in used]
+        in_use = [row.resource_class for row in gone if row.used is not None]
         if in_use:
             raise errors.InventoryInUse(prefix=in_use_prefix, resource_classes=', '.join(in_use), uuid=provider.uuid)
         removed += [row.id for row in gone]
         for name, inventory in new.items():
             row = _row(provider, class_ids[name], inventory)
-            if name in had:
-                kept.append({**row, 'id': had[name].id})
-            else:
+            if name not in had:
                 added.append(row)
-            _warn_if_over_capacity(provider, name, inventory, used.get((provider.id, class_ids[name]), 0))
+                continue
+            kept.append({**row, 'id': had[name].id})
+            if not keep_others:
+                _warn_if_over_capacity(provider, name, inventory, int(had[name].used or 0))
     _delete(connection, removed)
     _update(connection, kept)
     _insert(connection, added)
@@ -284,6 +284,14 @@ _ROWS = (
     .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
     .where(_INVENTORIES.resource_provider_id.in_(_AMONG))
     .order_by(_INVENTORIES.resource_provider_id, _INVENTORIES.resource_class_id)
+)
+_USED = _USAGE.subquery()
+_ROWS_WITH_USAGE = _ROWS.add_columns(_USED.c.used).outerjoin(
+    _USED,
+    sa.and_(
+        _USED.c.resource_provider_id == _INVENTORIES.resource_provider_id,
+        _USED.c.resource_class_id == _INVENTORIES.resource_class_id,
+    ),
 )
 _INSERT = sa.insert(tables.inventories)
 _CLASS_IDS = (
@@ -326,8 +334,19 @@ def _class_ids(
 
 def _rows(connection: sa.Connection, providers: Collection[Provider]) -> dict[int, dict[str, sa.Row[Any]]]:
     """Rows of inventories with the names of their classes, by provider id and class name, in the order of class ids."""
+    return _by_provider(connection.execute(_ROWS, {'providers': [provider.id for provider in providers]}))
+
+
+def _rows_with_usage(
+    connection: sa.Connection, providers: Collection[Provider]
+) -> dict[int, dict[str, sa.Row[Any]]]:
+    """As `_rows`; `used` is None for what nothing is allocated of."""
+    return _by_provider(connection.execute(_ROWS_WITH_USAGE, {'providers': [provider.id for provider in providers]}))
+
+
+def _by_provider(result: Iterable[sa.Row[Any]]) -> dict[int, dict[str, sa.Row[Any]]]:
     rows: dict[int, dict[str, sa.Row[Any]]] = {}
-    for row in connection.execute(_ROWS, {'providers': [provider.id for provider in providers]}):
+    for row in result:
         rows.setdefault(row.resource_provider_id, {})[row.resource_class] = row
     return rows
 

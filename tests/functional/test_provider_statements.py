@@ -73,17 +73,17 @@ def test_inventories(client, count, many):
     rp = claims.provider(client)
     path = f'/resource_providers/{rp}/inventories'
     first = {'resource_provider_generation': 0, 'inventories': records(classes[:many], 4)}
-    assert count('PUT', path, first) == 7
+    assert count('PUT', path, first) == 6
     same = {'resource_provider_generation': 1, 'inventories': records(classes[:many], 5)}
-    assert count('PUT', path, same) == 7
+    assert count('PUT', path, same) == 5
     others = {'resource_provider_generation': 2, 'inventories': records(['VCPU', *classes[1:]], 5)}
-    assert count('PUT', path, others) <= 9
+    assert count('PUT', path, others) <= 8
     assert count('GET', path) == 3
     assert count('POST', path, {'resource_class': 'PCPU', 'total': 4}) == 5
     assert count('PUT', f'{path}/PCPU', {'total': 5, 'resource_provider_generation': 4}) == 6
     assert count('GET', f'{path}/PCPU') == 3
-    assert count('DELETE', f'{path}/PCPU') == 6
-    assert count('DELETE', path) == 6
+    assert count('DELETE', f'{path}/PCPU') == 5
+    assert count('DELETE', path) == 5
 
 
 def test_traits_of_a_provider(client, count, many):
