@@ -28,6 +28,8 @@ CLOUD_OPTIONS = {WIDE: {_CAP: '100000'}, WIDE_TIGHT: {_CAP: '1000'}}
 
 # Two workers of the reference that migrate at the same time fail.
 _NO_MIGRATION = {'OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP': 'False'}
+# The reference takes no notice of it.
+_TIMING = {'OS_API__SERVER_TIMING': 'True'}
 
 # Statements of the services are counted by the server itself, so that nothing of a service has to be trusted.
 _LOG_ON = ("SET GLOBAL log_output = 'TABLE'", 'TRUNCATE mysql.general_log', 'SET GLOBAL general_log = ON')
@@ -231,7 +233,7 @@ def bench(server: MariaDB, cloud: Cloud, effort: Effort, interpreters: Mapping[s
             url = server.create(f'{name}_{cloud.name}')
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=f'placement-bench-{name}-')))
             in_process.create_schema(url)
-            options = {**_NO_MIGRATION, **CLOUD_OPTIONS.get(cloud, {})}
+            options = {**_NO_MIGRATION, **_TIMING, **CLOUD_OPTIONS.get(cloud, {})}
             address = stack.enter_context(
                 live.serve(url, directory, workers=WORKERS, threads=THREADS, python=python, options=options)
             )

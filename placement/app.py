@@ -39,6 +39,8 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
     if conf.cors.allowed_origin:
         application = cors.CORS(application, conf)
     application = requestlog.RequestLog(application)
+    if conf.api.server_timing:
+        application = requestlog.ServerTiming(application)
     return http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
 
 

@@ -11,7 +11,7 @@ import webob
 from oslo_config import cfg
 from webob.multidict import MultiDict
 
-from placement import errors
+from placement import errors, timing
 from placement.context import RequestContext
 from placement.microversion import Version
 from placement.schemas import VersionedSchema
@@ -103,7 +103,8 @@ def json_response(
     `cached`: the route shows its age (http.md 2.9) by `last_modified`, a naive UTC time, or not at all where that is
     None.
     """
-    raw = body if isinstance(body, bytes) else dump_json(body)
+    with timing.part('encode'):
+        raw = body if isinstance(body, bytes) else dump_json(body)
     response = webob.Response(raw, status=status, content_type=JSON, charset=None)
     if location is not None:
         _set_location(request, response, location)

@@ -9,6 +9,8 @@ from typing import Any
 
 from oslo_context import context
 
+from placement import timing
+
 LOG = logging.getLogger(__name__)
 Environ = dict[str, Any]
 WSGIApp = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
@@ -52,6 +54,23 @@ class RequestLog:
             return start_response(status, headers, exc_info)
 
         return self.application(environ, log_and_start)
+
+
+class ServerTiming:
+    """WSGI middleware that answers with a Server-Timing header (`[api] server_timing`)."""
+
+    def __init__(self, application: WSGIApp) -> None:
+        self.application = application
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Pass the request on."""
+        with timing.measuring() as clock:
+
+            def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+                headers.append(('server-timing', clock.header()))
+                return start_response(status, headers, exc_info)
+
+            return self.application(environ, start)
 
 
 def _fields(environ: Environ, status: str, headers: list[tuple[str, str]], started: float) -> dict[str, Any]:

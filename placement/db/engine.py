@@ -20,7 +20,7 @@ from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy.dialects import plugins
 from sqlalchemy.engine import CreateEnginePlugin
 
-from placement import errors
+from placement import errors, timing
 
 LOG = logging.getLogger(__name__)
 T = TypeVar('T')
@@ -95,6 +95,7 @@ def close_idle() -> None:
 def _prepare(engine: sa.Engine) -> None:
     if engine.dialect.name == 'sqlite':
         _prepare_sqlite(engine)
+    timing.watch(engine)
 
 
 context_manager.append_on_engine_create(_prepare)

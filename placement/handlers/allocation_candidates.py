@@ -5,7 +5,7 @@ import random
 import webob
 from oslo_config import cfg
 
-from placement import solver
+from placement import solver, timing
 from placement.db import engine
 from placement.http import Request, json_response
 
@@ -18,8 +18,11 @@ def list_all(request: Request) -> webob.Response:
     """Who could serve the request, and what is known of these providers."""
     query = solver.query.parse(request.query().items(), request.version)
     settings = _settings(request.conf)
-    result = engine.read(lambda connection: solver.candidates(connection, query, settings, _RANDOM, _MIRROR))
-    return json_response(request, solver.render.body(result), last_modified=engine.utcnow())
+    with timing.part('search'):
+        result = engine.read(lambda connection: solver.candidates(connection, query, settings, _RANDOM, _MIRROR))
+    with timing.part('encode'):
+        body = solver.render.body(result)
+    return json_response(request, body, last_modified=engine.utcnow())
 
 
 def _settings(conf: cfg.ConfigOpts) -> solver.Settings:

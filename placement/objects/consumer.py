@@ -73,7 +73,7 @@ def canonical(uuid: str) -> str:
     return uuids.canonical(uuid).lower()
 
 
-_WANTED = sa.bindparam('wanted', expanding=True)
+_WANTED: sa.BindParameter[Any] = sa.bindparam('wanted', expanding=True)
 # Not a join: there are databases with allocations that have no consumer, and they have to go as well.
 _LOAD = sa.union_all(
     sa.select(

@@ -9,6 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -51,7 +52,7 @@ class Stock:
 Stocks = Mapping[tuple[int, str], Stock]
 
 
-_IDS = sa.bindparam('ids', expanding=True)
+_IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
 # Reads nothing but the index over provider, class and amount; what single consumers hold is subtracted in `check`.
 _USAGE = (
     sa.select(

@@ -269,7 +269,7 @@ def replace_several(
     _insert(connection, added)
 
 
-_AMONG = sa.bindparam('providers', expanding=True)
+_AMONG: sa.BindParameter[Any] = sa.bindparam('providers', expanding=True)
 _USAGE = (
     sa.select(
         _ALLOCATIONS.resource_provider_id,

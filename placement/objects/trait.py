@@ -24,7 +24,7 @@ _LINKS = tables.resource_provider_traits.c
 
 Rows = Sequence[sa.Row[Any]]
 
-_SHOWN = sa.select(_TRAITS.name, _TRAITS.created_at, _TRAITS.updated_at)
+_SHOWN: sa.Select[Any] = sa.select(_TRAITS.name, _TRAITS.created_at, _TRAITS.updated_at)
 _ALL = _SHOWN.order_by(_TRAITS.name)
 _OF_PROVIDER = _ALL.join(tables.resource_provider_traits, _LINKS.trait_id == _TRAITS.id).where(
     _LINKS.resource_provider_id == sa.bindparam('provider')

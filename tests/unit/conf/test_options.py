@@ -18,7 +18,8 @@ OPTIONS = {
         'pybasedir': (cfg.StrOpt, str(CHECKOUT)),
         'state_path': (cfg.StrOpt, '$pybasedir'),
     },
-    'api': {'auth_strategy': (cfg.StrOpt, 'keystone')},
+    # The second is ours.
+    'api': {'auth_strategy': (cfg.StrOpt, 'keystone'), 'server_timing': (cfg.BoolOpt, False)},
     'placement_database': {
         'connection': (cfg.StrOpt, None),
         'connection_parameters': (cfg.StrOpt, ''),
