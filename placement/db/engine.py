@@ -36,7 +36,10 @@ context_manager = enginefacade.transaction_context()
 
 def configure(conf: cfg.ConfigOpts) -> None:
     """Point the engine at `[placement_database]`; nothing is connected yet, so that a start outlives a database that
-    is down."""
+    is down. Once it is in use this changes nothing."""
+    if context_manager.is_started:
+        logging.getLogger('placement.db_api').warning('TransactionFactory already started, not reconfiguring.')
+        return
     group = conf.placement_database
     context_manager.configure(
         connection=group.connection,

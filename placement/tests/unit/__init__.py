@@ -1,0 +1,1 @@
+"""Part of the path under which other projects import the fixtures."""
