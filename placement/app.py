@@ -195,6 +195,7 @@ def _error_response(exc: errors.PlacementError, environ: Environ) -> WSGIApp:
             error['min_version'] = str(microversion.MIN_VERSION)
         return {'errors': [error]}
 
+    environ.setdefault('CONTENT_TYPE', 'None')  # webob's text of a 415 shows it
     response = webob.exc.status_map[exc.status](str(exc), json_formatter=to_json)
     if isinstance(exc, errors.MethodNotAllowed) and exc.allow:
         response.allow = exc.allow

@@ -174,9 +174,12 @@ class SchemaUnusable(PlacementError):
 
 
 class TextNotStorable(BadRequest):
-    """Text that the database cannot hold in its character set (a 4-byte character on utf8mb3, say)."""
+    """Text that the database cannot hold: a 4-byte character on utf8mb3, say, or more than a column has room for."""
 
-    text = 'The request has a character that the database of the service cannot store.'
+    text = (
+        'The request has text that the database of the service cannot store: too long, or with a character that is '
+        'not in its character set.'
+    )
 
 
 # --- resource classes and traits (http.md 5.2, 5.3, 5.16)
@@ -211,6 +214,12 @@ class ResourceClassInUse(Conflict):
     """Deletion of a class that some provider has inventory of."""
 
     text = 'Error in delete resource class: Cannot delete resource class {name}. Class is in use in inventory.'
+
+
+class NameRace(Conflict):
+    """Others write the same names of classes or traits, more often than we try again."""
+
+    text = 'Max retries of DB transaction exceeded: the same names are being changed by others. Please try again.'
 
 
 class TraitNotFound(NotFound):

@@ -75,7 +75,7 @@ def ensure(name: str) -> bool:
         )
         return True
 
-    return engine.write(work)
+    return engine.write(work, exhausted=errors.NameRace)
 
 
 def rename(name: str, new_name: str) -> sa.Row[Any]:
@@ -98,7 +98,7 @@ def rename(name: str, new_name: str) -> sa.Row[Any]:
             )
         return _get(connection, new_name)
 
-    return engine.write(work)
+    return engine.write(work, exhausted=errors.NameRace)
 
 
 def delete(name: str) -> None:
@@ -116,7 +116,7 @@ def delete(name: str) -> None:
             raise errors.ResourceClassInUse(name=name)
         connection.execute(sa.delete(tables.resource_classes).where(_CLASSES.id == row.id))
 
-    engine.write(work)
+    engine.write(work, exhausted=errors.NameRace)
 
 
 def _get(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any]:

@@ -79,7 +79,7 @@ def ensure(name: str) -> tuple[sa.Row[Any], bool]:
         connection.execute(sa.insert(tables.traits).values(name=name, created_at=engine.utcnow()))
         return _get(connection, name), True
 
-    return engine.write(work)
+    return engine.write(work, exhausted=errors.NameRace)
 
 
 def delete(name: str) -> None:
@@ -96,7 +96,7 @@ def delete(name: str) -> None:
             raise errors.TraitInUse(name=name)
         connection.execute(sa.delete(tables.traits).where(_TRAITS.id == row.id))
 
-    engine.write(work)
+    engine.write(work, exhausted=errors.NameRace)
 
 
 def list_of_provider(uuid: str) -> tuple[Provider, Rows]:
