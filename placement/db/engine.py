@@ -260,7 +260,9 @@ def translated(exhausted: Callable[[], errors.PlacementError] = errors.DatabaseU
     except (db_exc.DBConnectionError, db_exc.DBNonExistentDatabase, sa.exc.TimeoutError) as exc:
         LOG.error('The database is not available: %s', _cause(exc))
         raise errors.DatabaseUnavailable() from exc
-    except db_exc.DBNonExistentTable as exc:
+    except (db_exc.DBNonExistentTable, sa.exc.ProgrammingError) as exc:
+        if isinstance(exc, sa.exc.ProgrammingError) and not _is_missing_table_mysql(exc):
+            raise
         raise errors.SchemaUnusable(reason='tables are missing. Run "placement-manage db sync".') from exc
     except (db_exc.DBDataError, db_exc.DBInvalidUnicodeParameter) as exc:
         raise errors.TextNotStorable() from exc
@@ -274,6 +276,11 @@ def translated(exhausted: Callable[[], errors.PlacementError] = errors.DatabaseU
         # written.
         LOG.error('The database refuses to work: %s', _cause(exc))
         raise errors.DatabaseUnavailable() from exc
+
+
+def _is_missing_table_mysql(exc: sa.exc.ProgrammingError) -> bool:
+    """MySQL's 1146, which oslo.db leaves as it is, unlike what SQLite says."""
+    return exc.orig is not None and exc.orig.args[0] == 1146
 
 
 def _cause(exc: BaseException) -> object:
