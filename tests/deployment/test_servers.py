@@ -18,11 +18,6 @@ from tests.deployment import servers
 pytestmark = pytest.mark.parametrize('database', ['mariadb'], indirect=True)
 
 
-@pytest.fixture(params=['', '/placement'], ids=['root', 'prefix'])
-def prefix(request):
-    return request.param
-
-
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A short path that everybody may enter."""
@@ -41,12 +36,21 @@ def started(server, *arguments):
 
 
 @pytest.mark.parametrize(
-    'server',
+    ('server', 'prefix'),
     [
-        servers.systemd_unit,
-        servers.uwsgi,
-        pytest.param(servers.nginx, marks=pytest.mark.deployment),
-        pytest.param(servers.apache, marks=pytest.mark.deployment),
+        (servers.systemd_unit, ''),
+        (servers.uwsgi, '/placement'),
+        *(
+            pytest.param(server, prefix, marks=pytest.mark.deployment)
+            for server, prefix in (
+                (servers.systemd_unit, '/placement'),
+                (servers.uwsgi, ''),
+                (servers.nginx, ''),
+                (servers.nginx, '/placement'),
+                (servers.apache, ''),
+                (servers.apache, '/placement'),
+            )
+        ),
     ],
 )
 def test_serves(server, prefix, database, folder):
