@@ -4,7 +4,7 @@ import webob
 
 from placement import errors
 from placement.db.engine import utcnow
-from placement.http import Request, empty_response, json_response, newest, set_cache_headers
+from placement.http import Request, empty_response, json_response, set_cache_headers
 from placement.objects import trait
 from placement.schemas import trait as schemas
 
@@ -15,9 +15,8 @@ def list_all(request: Request) -> webob.Response:
     """The names of the traits that pass the filters of the query."""
     query = request.query()
     names, prefix = _parse_name(query.get('name'))
-    rows = trait.list_all(names, prefix, _parse_associated(query.get('associated')))
-    body = {'traits': [row.name for row in rows]}
-    return json_response(request, body, last_modified=newest(rows, default=utcnow()))
+    found, changed_at = trait.list_all(names, prefix, _parse_associated(query.get('associated')))
+    return json_response(request, {'traits': found}, last_modified=changed_at or utcnow())
 
 
 def show(request: Request) -> webob.Response:

@@ -3,6 +3,7 @@
 Called by `handlers/traits.py` and `handlers/provider_traits.py`; `sync_standard` by the start of the service.
 """
 
+import datetime
 import logging
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import os_traits
 import sqlalchemy as sa
 
 from placement import errors
-from placement.db import engine, tables
+from placement.db import checksum, engine, tables
 from placement.objects import resource_provider
 from placement.objects.resource_provider import Provider
 
@@ -26,6 +27,11 @@ Rows = Sequence[sa.Row[Any]]
 
 _SHOWN: sa.Select[Any] = sa.select(_TRAITS.name, _TRAITS.created_at, _TRAITS.updated_at)
 _ALL = _SHOWN.order_by(_TRAITS.name)
+# PERF: hundreds of rows with times take ten times as long on their way through PyMySQL.
+_ALL_IN_ONE_ROW = sa.select(
+    sa.func.aggregate_strings(_TRAITS.name, ' ').label('names'),
+    sa.func.max(sa.func.coalesce(_TRAITS.updated_at, _TRAITS.created_at)).label('changed_at'),
+)
 _OF_PROVIDER = _ALL.join(tables.resource_provider_traits, _LINKS.trait_id == _TRAITS.id).where(
     _LINKS.resource_provider_id == sa.bindparam('provider')
 )
@@ -50,10 +56,13 @@ def _missing_standard(connection: sa.Connection) -> list[str]:
     return sorted(set(os_traits.get_traits()) - set(connection.scalars(sa.select(_TRAITS.name))))
 
 
-def list_all(names: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None) -> Rows:
-    """The rows of traits, by name; all those asked for by `names`, by a `prefix` in which % and _ are wildcards, and by
-    whether some provider has them (None: no matter)."""
-    statement = _ALL
+def list_all(
+    names: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None
+) -> tuple[list[str], datetime.datetime | None]:
+    """The sorted names of traits and the time of the latest change of one (None without traits); all those asked for
+    by `names`, by a `prefix` in which % and _ are wildcards, and by whether some provider has them (None: no matter).
+    """
+    statement = _ALL_IN_ONE_ROW
     if names is not None:
         statement = statement.where(_TRAITS.name.in_(names))
     if prefix is not None:
@@ -61,7 +70,13 @@ def list_all(names: Collection[str] | None = None, prefix: str | None = None, as
     if associated is not None:
         is_associated = sa.exists().where(_LINKS.trait_id == _TRAITS.id)
         statement = statement.where(is_associated if associated else ~is_associated)
-    return engine.read(lambda connection: connection.execute(statement).all())
+
+    def work(connection: sa.Connection) -> tuple[list[str], datetime.datetime | None]:
+        checksum.prepare(connection)
+        row = connection.execute(statement).one()
+        return sorted((row.names or '').split()), row.changed_at
+
+    return engine.read(work)
 
 
 def get(name: str) -> sa.Row[Any]:
