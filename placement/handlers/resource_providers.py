@@ -36,7 +36,7 @@ def list_all(request: Request) -> webob.Response:
     members = query_values.parse_member_of(query.getall('member_of'), request.version)
     traits = query_values.parse_required(query.getall('required'), request.version)
     resources = query_values.parse_resources(query['resources']) if 'resources' in query else {}
-    rows = provider_search.search(
+    rows, changed_at = provider_search.search(
         provider_search.Search(
             name=query.get('name'),
             uuid=query.get('uuid'),
@@ -47,7 +47,7 @@ def list_all(request: Request) -> webob.Response:
         )
     )
     body = f'{{"resource_providers": [{", ".join(_render(request, rows))}]}}'
-    return json_response(request, body.encode(), last_modified=newest(rows, default=utcnow()))
+    return json_response(request, body.encode(), last_modified=changed_at or utcnow())
 
 
 def create(request: Request) -> webob.Response:
@@ -83,7 +83,7 @@ def delete(request: Request) -> webob.Response:
     return empty_response(request)
 
 
-def _render(request: Request, rows: Iterable[sa.Row[Any]]) -> list[str]:
+def _render(request: Request, rows: Iterable[sa.Row[Any] | provider_search.Found]) -> list[str]:
     """Providers as JSON, as the version of the request shows them.
 
     PERF: one template is filled for each provider. A list of 10,000 takes 0.09 s so, and 0.21 s by way of dicts.

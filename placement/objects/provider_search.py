@@ -4,14 +4,16 @@ Called by `handlers/resource_providers.py`. All filters are conditions of one SE
 since a name that does not exist is an error - unless an earlier filter already leaves nothing (`_refuse_unknown`).
 """
 
+import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
+import orjson
 import sqlalchemy as sa
 
 from placement import errors, uuids
-from placement.db import dialect, engine, tables
+from placement.db import checksum, dialect, engine, tables
 from placement.objects import resource_provider
 from placement.query_values import MemberFilter, TraitFilter
 from placement.schemas import MAX_INT
@@ -42,20 +44,41 @@ class Search:
 _ROOT_OF = sa.select(resource_provider.root_id()).where(_PROVIDERS.uuid == sa.bindparam('of'))
 
 
-def search(wanted: Search) -> Sequence[sa.Row[Any]]:
-    """The providers as the API shows them (see `resource_provider.DESCRIBE`), by id; at most four statements.
+class Found(NamedTuple):
+    """A provider as the API shows it."""
+
+    uuid: str
+    name: str | None
+    generation: int
+    parent_uuid: str | None
+    root_uuid: str
+
+
+# The providers, and the time of the latest change of one (None without providers).
+Result = tuple[list[Found], datetime.datetime | None]
+
+# PERF: a thousand rows take five times as long on their way through PyMySQL.
+_SHOWN = resource_provider.DESCRIBE.selected_columns
+_ALL_IN_ONE_ROW = resource_provider.DESCRIBE.with_only_columns(
+    sa.func.aggregate_strings(sa.func.json_array(_PROVIDERS.id, *[_SHOWN[name] for name in Found._fields]), ','),
+    sa.func.max(sa.func.coalesce(_PROVIDERS.updated_at, _PROVIDERS.created_at)),
+)
+
+
+def search(wanted: Search) -> Result:
+    """The providers, by id, in at most four statements.
 
     Raises errors.RequiredTraitUnknown, errors.ResourcesClassUnknown.
     """
     return engine.read(lambda connection: _search(connection, wanted))
 
 
-def _search(connection: sa.Connection, wanted: Search) -> Sequence[sa.Row[Any]]:
+def _search(connection: sa.Connection, wanted: Search) -> Result:
     conditions: list[Condition] = []
     if wanted.in_tree is not None:
         root = connection.scalar(_ROOT_OF, {'of': uuids.canonical(wanted.in_tree)})
         if root is None:
-            return []
+            return [], None
         conditions.append(sa.or_(_PROVIDERS.root_provider_id == root, _PROVIDERS.id == root))
     if wanted.name:
         conditions.append(_PROVIDERS.name == wanted.name)
@@ -68,7 +91,7 @@ def _search(connection: sa.Connection, wanted: Search) -> Sequence[sa.Row[Any]]:
     is_member = [_is_member(any_of) for any_of in wanted.members.any_of]
     if len(trait_ids) < len(set(names)) or len(class_ids) < len(wanted.resources):
         _refuse_unknown(connection, wanted, trait_ids, class_ids, has_traits, is_member)
-        return []
+        return [], None
     conditions += [*has_traits, *is_member]
     if wanted.traits.forbidden:
         conditions.append(~_has_trait(trait_ids[name] for name in wanted.traits.forbidden))
@@ -76,8 +99,10 @@ def _search(connection: sa.Connection, wanted: Search) -> Sequence[sa.Row[Any]]:
         conditions.append(~_is_member(wanted.members.forbidden))
     if wanted.resources:
         conditions.append(_serves({class_ids[name]: amount for name, amount in wanted.resources.items()}))
-    statement = resource_provider.DESCRIBE.where(*conditions).order_by(_PROVIDERS.id)
-    return connection.execute(statement).all()
+    checksum.prepare(connection)
+    texts, changed_at = connection.execute(_ALL_IN_ONE_ROW.where(*conditions)).one()
+    found = sorted(orjson.loads(f'[{texts or ""}]'))
+    return [Found(*columns) for _, *columns in found], changed_at
 
 
 def _refuse_unknown(
