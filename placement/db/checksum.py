@@ -11,20 +11,17 @@ from typing import Any
 import sqlalchemy as sa
 
 _SEPARATOR = ' '
-_PREPARED = 'placement_checksum'
 
 
-def prepare(connection: sa.Connection) -> None:
-    """Make `row_text`, `checksum` and `packed` work on this connection, whatever the size of what they join."""
-    if connection.info.get(_PREPARED):
-        return
-    if connection.dialect.name == 'sqlite':
-        raw: Any = connection.connection.dbapi_connection
-        raw.create_function('crc32', 1, _crc32, deterministic=True)
+def prepare(connection: Any, dialect: str) -> None:
+    """Make `row_text`, `checksum`, `packed` and other joined texts work on a new connection of the driver, whatever
+    their size. Called by `db/engine.py`."""
+    if dialect == 'sqlite':
+        connection.create_function('crc32', 1, _crc32, deterministic=True)
     else:
         # MySQL cuts off after 1024 bytes by default, MariaDB after a megabyte. This is the most that MariaDB takes.
-        connection.execute(sa.text('SET SESSION group_concat_max_len = 1073741824'))
-    connection.info[_PREPARED] = True
+        with connection.cursor() as cursor:
+            cursor.execute('SET SESSION group_concat_max_len = 1073741824')
 
 
 def row_text(connection: sa.Connection, *columns: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:

@@ -21,6 +21,7 @@ from sqlalchemy.dialects import plugins
 from sqlalchemy.engine import CreateEnginePlugin
 
 from placement import errors, timing
+from placement.db import checksum
 
 LOG = logging.getLogger(__name__)
 T = TypeVar('T')
@@ -96,6 +97,7 @@ def close_idle() -> None:
 
 
 def _prepare(engine: sa.Engine) -> None:
+    sa.event.listen(engine, 'connect', lambda connection, _record: checksum.prepare(connection, engine.dialect.name))
     if engine.dialect.name == 'sqlite':
         _prepare_sqlite(engine)
     timing.watch(engine)

@@ -337,9 +337,7 @@ def _rows(connection: sa.Connection, providers: Collection[Provider]) -> dict[in
     return _by_provider(connection.execute(_ROWS, {'providers': [provider.id for provider in providers]}))
 
 
-def _rows_with_usage(
-    connection: sa.Connection, providers: Collection[Provider]
-) -> dict[int, dict[str, sa.Row[Any]]]:
+def _rows_with_usage(connection: sa.Connection, providers: Collection[Provider]) -> dict[int, dict[str, sa.Row[Any]]]:
     """As `_rows`; `used` is None for what nothing is allocated of."""
     return _by_provider(connection.execute(_ROWS_WITH_USAGE, {'providers': [provider.id for provider in providers]}))
 

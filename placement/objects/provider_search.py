@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 
 from placement import errors, uuids
-from placement.db import checksum, dialect, engine, tables
+from placement.db import dialect, engine, tables
 from placement.objects import resource_provider
 from placement.query_values import MemberFilter, TraitFilter
 from placement.schemas import MAX_INT
@@ -99,7 +99,6 @@ def _search(connection: sa.Connection, wanted: Search) -> Result:
         conditions.append(~_is_member(wanted.members.forbidden))
     if wanted.resources:
         conditions.append(_serves({class_ids[name]: amount for name, amount in wanted.resources.items()}))
-    checksum.prepare(connection)
     texts, changed_at = connection.execute(_ALL_IN_ONE_ROW.where(*conditions)).one()
     found = sorted(orjson.loads(f'[{texts or ""}]'))
     return [Found(*columns) for _, *columns in found], changed_at

@@ -12,7 +12,7 @@ import os_traits
 import sqlalchemy as sa
 
 from placement import errors
-from placement.db import checksum, engine, tables
+from placement.db import engine, tables
 from placement.objects import resource_provider
 from placement.objects.resource_provider import Provider
 
@@ -72,7 +72,6 @@ def list_all(
         statement = statement.where(is_associated if associated else ~is_associated)
 
     def work(connection: sa.Connection) -> tuple[list[str], datetime.datetime | None]:
-        checksum.prepare(connection)
         row = connection.execute(statement).one()
         return sorted((row.names or '').split()), row.changed_at
 

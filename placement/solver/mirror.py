@@ -61,7 +61,6 @@ class Mirror:
     def topology(self, connection: sa.Connection) -> Topology:
         """The topology as the transaction of `connection` sees it: one statement if nothing has changed, and one for
         each of providers, inventories and classes that has."""
-        checksum.prepare(connection)
         before = self._state
         provider_sums, inventory_sums, class_sums = _checksums(connection)
         providers, inventories, class_names = before.providers, before.inventories, before.class_names

@@ -14,7 +14,7 @@ TRIALS = 1500
 @pytest.fixture(scope='module')
 def connection() -> Iterable[sa.Connection]:
     with sa.create_engine('sqlite://').connect() as connection:
-        checksum.prepare(connection)
+        checksum.prepare(connection.connection.dbapi_connection, connection.dialect.name)
         connection.execute(sa.text('CREATE TABLE t (id INTEGER, kind INTEGER, total INTEGER, parent INTEGER)'))
         yield connection
 
