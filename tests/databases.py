@@ -13,7 +13,7 @@ from pathlib import Path
 import pymysql
 import sqlalchemy as sa
 
-from placement.db import tables
+from placement.db import checksum, tables
 from tests import processes
 
 DIALECTS = ('sqlite', 'mariadb')
@@ -33,7 +33,10 @@ class Database:
 
     @functools.cached_property
     def engine(self) -> sa.Engine:
-        return sa.create_engine(self.url, poolclass=sa.NullPool)
+        engine = sa.create_engine(self.url, poolclass=sa.NullPool)
+        dialect = engine.dialect.name
+        sa.event.listen(engine, 'connect', lambda connection, _record: checksum.prepare(connection, dialect))
+        return engine
 
     def rows(self, statement: str, **values: object) -> list[sa.Row]:
         """The rows of a SELECT, for looks behind the API."""

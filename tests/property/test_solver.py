@@ -19,7 +19,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from placement import solver
-from placement.db import tables
+from placement.db import checksum, tables
 from tests.case_loader import World, build_sql, clear_sql, requests_of, summaries_of, summarised
 from tests.property.clouds import Query, Scenario, scenarios, throw
 from tests.property.oracle import Oracle
@@ -37,6 +37,7 @@ WORDS = {
 @pytest.fixture(scope='module')
 def engine() -> Iterator[sa.Engine]:
     engine = sa.create_engine('sqlite://')
+    sa.event.listen(engine, 'connect', lambda connection, _record: checksum.prepare(connection, 'sqlite'))
     tables.metadata.create_all(engine)
     with engine.begin() as connection:
         build_sql(connection, World(()))  # standard names, once
