@@ -93,3 +93,26 @@ def detail(response: httpx.Response) -> str:
 
 def code(response: httpx.Response) -> str:
     return response.json()['errors'][0]['code']
+
+
+# The keys of a body besides `allocations`, and the first version that wants them.
+KEYS_SINCE = {'project_id': 8, 'user_id': 8, 'consumer_generation': 28, 'consumer_type': 38}
+
+
+def body_at(minor: int, amounts: Amounts, generation: int | None = None, **more: Any) -> dict[str, Any]:
+    """A valid body of PUT at version 1.`minor`; of POST from 1.13 on."""
+    full = body(amounts, generation, **more)
+    keys = {key: full[key] for key, since in KEYS_SINCE.items() if minor >= since}
+    if minor >= 12:
+        return {'allocations': full['allocations'], **keys}
+    return {
+        'allocations': [
+            {'resource_provider': {'uuid': rp}, 'resources': resources} for rp, resources in amounts.items()
+        ],
+        **keys,
+    }
+
+
+def put_at(client: Client, minor: int, consumer: str, wanted: Any) -> httpx.Response:
+    """Claim for one consumer at version 1.`minor`."""
+    return client.call('PUT', f'/allocations/{consumer}', wanted, version=f'1.{minor}')

@@ -10,8 +10,8 @@ from sqlalchemy.dialects import mysql, sqlite
 def insert_absent(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert those rows whose unique columns are not taken, in one statement; the database says what equality means.
 
-    `table` has an `id`. Rows that another transaction is inserting are waited for. They may be newer than the snapshot of
-    this transaction: read them with a lock, or try again in a new one.
+    `table` has an `id`. Rows that another transaction is inserting are waited for. They may be newer than the snapshot
+    of this transaction: read them with a lock, or try again in a new one.
     """
     if connection.dialect.name == 'sqlite':
         connection.execute(sqlite.insert(table).on_conflict_do_nothing(), rows)

@@ -29,9 +29,5 @@ POST = VersionedSchema(
             'allocations': {**allocation_schemas.POST.at(SINCE), 'minProperties': 0},
         }
     ),
-    {
-        version: _with_allocations_of(version)
-        for version in allocation_schemas.POST.changes
-        if version > SINCE
-    },
+    {version: _with_allocations_of(version) for version in allocation_schemas.POST.changes if version > SINCE},
 )
