@@ -1,0 +1,97 @@
+"""Random clients over two worker processes: the database stays sound, and some order explains all that they were told."""
+
+import os
+
+import pytest
+
+from tests import invariants, live
+from tests.concurrency import history, load
+from tests.concurrency.history import Call
+
+SECONDS = float(os.environ.get('PLACEMENT_TEST_HISTORY_SECONDS', '10'))
+
+
+def test_history(database, tmp_path):
+    with live.serve(database.url, tmp_path, workers=2, threads=8) as url:
+        world = load.build(url)
+        before = invariants.check(database.url)
+        load.run(world, [url], SECONDS, seed=int.from_bytes(os.urandom(4)))
+        load.settle(world, url)
+    invariants.check(database.url, before)
+    history.explain(world.calls)
+    # It was a load, and not a queue of refusals.
+    acknowledged = [call for call in world.calls if call.status in (200, 201, 204) and call.method != 'GET']
+    assert len(acknowledged) > 50
+
+
+# --- the judge is just ---
+
+CONSUMER, HOST = 'consumer', 'host'
+
+
+def put(began, ended, generation, amount, status=204, detail=''):
+    wanted = {HOST: {'resources': {'VCPU': amount}}} if amount else {}
+    answer = {'errors': [{'detail': detail}]} if detail else None
+    body = {'allocations': wanted, 'consumer_generation': generation}
+    return Call(0, began, ended, 'PUT', f'/allocations/{CONSUMER}', body, status, answer)
+
+
+def get(began, ended, generation, amount):
+    wanted = {HOST: {'resources': {'VCPU': amount}}} if amount else {}
+    answer = {'allocations': wanted, 'consumer_generation': generation}
+    return Call(0, began, ended, 'GET', f'/allocations/{CONSUMER}', None, 200, answer)
+
+
+def delete(began, ended, status=204):
+    return Call(0, began, ended, 'DELETE', f'/allocations/{CONSUMER}', None, status, None)
+
+
+def traits(began, ended, method, generation, *names):
+    body = {'resource_provider_generation': generation - 1, 'traits': list(names)} if method == 'PUT' else None
+    answer = {'resource_provider_generation': generation, 'traits': list(names)}
+    return Call(0, began, ended, method, f'/resource_providers/{HOST}/traits', body, 200, answer)
+
+
+CONFLICT = {'status': 409, 'detail': 'consumer generation conflict'}
+
+
+@pytest.mark.parametrize(
+    'calls',
+    [
+        [put(0, 1, None, 1), get(2, 3, 1, 1)],
+        [put(0, 3, None, 1), get(1, 2, None, 0), get(2, 4, 1, 1)],
+        [put(0, 1, None, 1), put(2, 3, 1, 2), delete(4, 5), get(6, 7, None, 0), put(8, 9, None, 3), get(10, 11, 1, 3)],
+        [put(0, 2, None, 1), put(0, 2, None, 2, **CONFLICT), get(3, 4, 1, 1)],
+        # An answer that never came: done late, or not at all.
+        [put(0, 1, None, 1), put(2, 3, 1, 2, status=0), get(4, 5, 1, 1), get(6, 7, 2, 2)],
+        [put(0, 1, None, 1), put(2, 3, 1, 2, status=503), get(4, 5, 1, 1)],
+        [traits(0, 1, 'PUT', 1, 'A'), traits(2, 3, 'GET', 1, 'A'), traits(4, 5, 'GET', 2, 'A')],
+    ],
+)
+def test_explicable(calls):
+    history.explain(calls)
+
+
+@pytest.mark.parametrize(
+    'calls',
+    [
+        # A lost write, a write done twice, two creators, a read of the past, of the future, of half.
+        [put(0, 1, None, 1), get(2, 3, None, 0)],
+        [put(0, 1, None, 1), put(2, 3, 1, 2), get(4, 5, 3, 2)],
+        [put(0, 2, None, 1), put(1, 3, None, 2)],
+        [put(0, 1, None, 1), put(2, 3, 1, 2), get(4, 5, 1, 1)],
+        [get(0, 1, 1, 1), put(2, 3, None, 1)],
+        [put(0, 1, None, 2), get(2, 3, 1, 1)],
+        [put(0, 1, None, 1, **CONFLICT)],
+        [put(0, 1, None, 1), delete(2, 3, 404)],
+        [put(0, 1, None, 1), delete(2, 3), delete(4, 5)],
+        # What is unknown was seen, and then was not.
+        [put(0, 1, None, 1, status=0), get(2, 3, 1, 1), get(4, 5, None, 0)],
+        [traits(0, 1, 'PUT', 1, 'A'), traits(2, 3, 'PUT', 1, 'B')],
+        [traits(0, 1, 'PUT', 1, 'A'), traits(2, 3, 'GET', 2, 'B')],
+        [traits(0, 1, 'GET', 2, 'A'), traits(2, 3, 'GET', 1, 'A')],
+    ],
+)
+def test_inexplicable(calls):
+    with pytest.raises(AssertionError):
+        history.explain(calls)
