@@ -1,6 +1,6 @@
 """`make bench`: this service beside the reference, on one machine, one database server and in one run.
 
-    python -m benchmarks [--quick] [--only TEXT]… [--alone] [--record]
+    python -m benchmarks [--quick] [--only TEXT]… [--alone] [--record REMARK]
 
 `--record` puts the rows that were measured into RESULTS.md, in the place of earlier ones of the same names.
 """
@@ -29,7 +29,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     interpreters = {OURS: sys.executable}
     if not arguments.alone:
         interpreters[REFERENCE] = reference.python()
-    rows: list[Row] = []
     with (
         tempfile.TemporaryDirectory(prefix='placement-bench-') as directory,
         databases.mariadb(Path(directory)) as server,
@@ -40,9 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 works = [work for work in wanted if work.cloud == cloud and getattr(work, 'alone', False) == alone]
                 if works:
                     sides = {OURS: sys.executable} if alone else interpreters
-                    rows += _measure(server, works, QUICK if arguments.quick else FULL, sides)
-    if arguments.record:
-        report.record(rows)
+                    rows = _measure(server, works, QUICK if arguments.quick else FULL, sides)
+                    if arguments.record is not None:
+                        report.record(rows, arguments.record)
     return 0
 
 
@@ -80,7 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--quick', action='store_true', help='few repetitions: a look, not a result')
     parser.add_argument('--only', action='append', default=[], metavar='TEXT', help='only rows whose name has TEXT')
     parser.add_argument('--alone', action='store_true', help='without the reference')
-    parser.add_argument('--record', action='store_true', help='put the rows into RESULTS.md')
+    parser.add_argument('--record', metavar='REMARK', help='put the rows, and how they were measured, into RESULTS.md')
     return parser
 
 

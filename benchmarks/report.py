@@ -18,11 +18,11 @@ _FIGURES, _PAGE = _FOLDER / 'results.json', _FOLDER / 'RESULTS.md'
 _PAGE_TEXT = """\
 # Results
 
-Written by `make bench ARGS=--record`. Both services run under gunicorn (gthread, {workers} processes of {threads}
+Written by `make bench ARGS='--record …'`. Both services run under gunicorn (gthread, {workers} processes of {threads}
 threads) on one private MariaDB, each on a database of its own with the same cloud: {servers} servers and {traits}
 traits a host. Each request is sent to both in turn. Figures are medians; "times" is the ratio of the medians;
 "statements" is all that reached the database server for one request, pings and COMMIT or ROLLBACK included. The last
-machine: {machine}. Its times mean little, ratios more.
+machine: {machine}. Its times mean little, ratios more. {remark}
 
 ## Against the bars
 
@@ -59,16 +59,20 @@ def line(row: Row) -> str:
     return '  '.join(parts + ([row.note] if row.note else []))
 
 
-def record(rows: Sequence[Row]) -> None:
-    """Keep the figures of these rows, in the place of earlier ones of the same names, and write the page anew."""
-    figures = json.loads(_FIGURES.read_text()) if _FIGURES.exists() else {}
+def record(rows: Sequence[Row], remark: str) -> None:
+    """Keep the figures of these rows, in the place of earlier ones of the same names, and write the page anew.
+
+    `remark` says under what circumstances they were measured.
+    """
+    kept = json.loads(_FIGURES.read_text()) if _FIGURES.exists() else {'rows': {}}
     today = datetime.date.today().isoformat()
-    figures |= {row.name: {'measured': today, **asdict(row)} for row in rows}
-    _FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + '\n')
-    _PAGE.write_text(_page(figures))
+    kept['remark'] = remark
+    kept['rows'] |= {row.name: {'measured': today, **asdict(row)} for row in rows}
+    _FIGURES.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + '\n')
+    _PAGE.write_text(_page(kept['rows'], remark))
 
 
-def _page(figures: Mapping[str, Mapping[str, object]]) -> str:
+def _page(figures: Mapping[str, Mapping[str, object]], remark: str) -> str:
     dates = {name: str(kept['measured']) for name, kept in figures.items()}
     rows = {
         name: Row(**{key: value for key, value in kept.items() if key != 'measured'})  # type: ignore[arg-type]
@@ -85,6 +89,7 @@ def _page(figures: Mapping[str, Mapping[str, object]]) -> str:
         servers=SERVERS,
         traits=TRAITS,
         machine=f'{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}',
+        remark=remark,
         bars=_table(bars, dates),
         losses='\n'.join(losses) or 'Nowhere in these rows.',
         curve=_table(curve, dates),
