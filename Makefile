@@ -35,7 +35,7 @@ serve: $(VENV)/installed
 test: $(VENV)/installed-tests
 	@tools/need 'mariadb-server-core mariadb-client-core' sh -c 'PATH=$$PATH:/usr/sbin; command -v mariadbd && command -v mariadb-install-db' \
 	|| echo 'The tests on MariaDB will be skipped.' >&2
-	$(BIN)/python -m pytest -m 'not deployment' --numprocesses 2 --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -m 'not deployment' --numprocesses 2 --dist loadfile $(ARGS)
 
 # Keystone and the clients are installed into .cache. Servers that are missing are skipped and reported so.
 test-deployment: $(VENV)/installed-tests

@@ -25,7 +25,6 @@ LIFETIME_SECONDS = 600
 RUN_SECONDS = 450
 
 pytestmark = [
-    pytest.mark.xdist_group('peerdiff'),
     pytest.mark.skipif(not TOOL.exists(), reason=f'{TOOL} is not there'),
     pytest.mark.timeout(2 * LIFETIME_SECONDS),
 ]
