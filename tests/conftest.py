@@ -6,6 +6,7 @@ them says so: `@pytest.mark.parametrize('database', ['mariadb'], indirect=True)`
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,11 @@ from oslo_config import cfg
 
 from tests import databases, reference, service
 from tests.client import Client
+
+
+def pytest_configure() -> None:
+    """A run that is told to end (by `timeout`, by a gate) ends as after Ctrl-C: fixtures stop what they started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope='session')
