@@ -73,7 +73,8 @@ def bind(query: CandidateQuery, cloud: Cloud) -> Plan:
     :raises errors.CandidateTraitUnknown: `root_required` names an unknown trait
     """
     at_root = _with_traits(query.root_required, cloud)[cloud.tree.tree_roots]
-    if not at_root.any():
+    # Only a condition can leave nothing: without one, names are looked at even if there is no provider at all.
+    if query.root_required != TraitFilter() and not at_root.any():
         raise NothingMatches()
     slots: list[Slot] = []
     by_suffix: dict[str, tuple[int, ...]] = {}
@@ -110,7 +111,7 @@ def _group_slots(group: Group, cloud: Cloud) -> list[Slot]:
         if resource_class not in cloud.topology.stock.of_class:
             raise errors.ResourcesClassUnknown(resource_class=resource_class)
     member = _member(group.member_of, cloud)
-    if not member.any():
+    if group.member_of.any_of and not member.any():
         raise NothingMatches()
     required = _with_traits(group.traits, cloud)
     outside = ~cloud.in_aggregate(group.member_of.forbidden)

@@ -131,7 +131,7 @@ def _resources(result: Result) -> dict[int, list[bytes]]:
             continue
         places = part.start + np.flatnonzero(is_shown[stock.rows[part]])
         template = _escaped(name) + b':{"capacity":%d,"used":%d}'
-        columns = (column[places].tolist() for column in (stock.rows, stock.ceiling, result.usage.used))
+        columns = (column[places].tolist() for column in (stock.rows, stock.capacity, result.usage.used))
         for row, *figures in zip(*columns, strict=True):
             shown.setdefault(row, []).append(template % tuple(figures))
     return shown

@@ -68,11 +68,13 @@ class Tree:
 class Stock:
     """All inventories, sorted by class and then by provider row: parallel arrays of one length.
 
-    `ceiling` is the capacity in whole units, `HUGE` at most; `keys` are `class number * providers + row`, ascending.
+    `capacity` is in whole units; `ceiling` is the same for arithmetic in 64 bits, `HUGE` at most. `keys` are `class
+    number * providers + row`, ascending.
     """
 
     keys: Ints
     rows: Ints
+    capacity: Floats
     ceiling: Ints
     min_unit: Ints
     max_unit: Ints
@@ -175,11 +177,13 @@ def build_stock(tree: Tree, inventories: Inventories, class_names: Mapping[int, 
     keys = numbers * size + rows
     order = np.argsort(keys)
     items = items[order]
+    capacity = _capacities(items)
     bounds = np.searchsorted(numbers[order], np.arange(len(class_ids) + 1)).tolist()
     return Stock(
         keys=keys[order],
         rows=rows[order],
-        ceiling=_ceilings(items),
+        capacity=capacity,
+        ceiling=_whole(capacity),
         min_unit=_whole(items[:, 4]),
         max_unit=_whole(items[:, 5]),
         step_size=np.maximum(_whole(items[:, 6]), 1),
@@ -191,11 +195,11 @@ def build_stock(tree: Tree, inventories: Inventories, class_names: Mapping[int, 
     )
 
 
-def _ceilings(items: Inventories) -> Ints:
-    """The capacities, truncated and kept within what 64 bits can add up."""
+def _capacities(items: Inventories) -> Floats:
+    """The capacities, truncated to whole units."""
     ratios, which = np.unique(items[:, 7], return_inverse=True)
     effective = np.array([effective_ratio(ratio) for ratio in ratios.tolist()], np.float64)
-    return _whole((items[:, 2] - items[:, 3]) * effective[which])
+    return np.trunc(np.nan_to_num((items[:, 2] - items[:, 3]) * effective[which]))
 
 
 def _whole(values: Floats) -> Ints:
