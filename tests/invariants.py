@@ -5,6 +5,7 @@ capacity rule, nothing else of the service.
 """
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -80,11 +81,15 @@ _REFERS = {
 _MAY_BE_NULL = {'parent_provider_id', 'consumer_type_id'}
 
 
+@functools.cache
+def _engine(url: str) -> sa.Engine:
+    return sa.create_engine(url, poolclass=sa.NullPool)
+
+
 @contextlib.contextmanager
 def _rows(url: str) -> Iterator[Rows]:
     """All rows of all tables, of one snapshot."""
-    engine = sa.create_engine(url, poolclass=sa.NullPool)
-    with engine.connect() as connection:
+    with _engine(url).connect() as connection:
         yield {
             table.name: [dict(row) for row in connection.execute(_select(table)).mappings()]
             for table in tables.metadata.sorted_tables

@@ -29,6 +29,8 @@ T = TypeVar('T')
 # Lock conflicts and lost connections are tried this often in all, with jittered pauses from 5 ms up to a second.
 ATTEMPTS = 12
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 1.0
+# After this many seconds it is not tried again when a lock or the database did not come: the client waits, too.
+PATIENCE = 10.0
 # How long a SQLite writer waits for the one before it, in milliseconds.
 SQLITE_BUSY_TIMEOUT = 30_000
 
@@ -169,7 +171,7 @@ def write(
 
     A deadlock, a lock time-out, a Galera certification failure, a duplicate key, a connection lost before the commit,
     or `work` raising `retry()` starts it again in a new transaction, `attempts` times in all (a negative number: for
-    ever).
+    ever); only `retry()` does so after PATIENCE.
 
     Raises `exhausted()` when conflicts persist, errors.DatabaseUnavailable when the database is away,
     errors.TextNotStorable for text that the database cannot hold, and what `work` raises; nothing is written then.
@@ -227,13 +229,15 @@ def _is_sqlite_busy(exc: BaseException) -> bool:
 
 def _attempt(once: Callable[[], T], attempts: int, exhausted: Callable[[], errors.PlacementError]) -> T:
     pause = FIRST_PAUSE
+    deadline = time.monotonic() + PATIENCE
     reconnected = False
     with translated(exhausted):
         while True:
             try:
                 return once()
             except Exception as exc:
-                if isinstance(exc, db_exc.DBConnectionError) and not reconnected:
+                is_late = time.monotonic() > deadline
+                if isinstance(exc, db_exc.DBConnectionError) and not (reconnected or is_late):
                     # Lost while it waited in the pool, most likely. The others that waited are given up by now, so
                     # that the next is a new one; this try does not count.
                     reconnected = True
@@ -242,7 +246,7 @@ def _attempt(once: Callable[[], T], attempts: int, exhausted: Callable[[], error
                 if isinstance(exc, db_exc.RetryRequest):
                     if attempts == 0:
                         raise exc.inner_exc from exc
-                elif attempts == 0 or not _is_transient(exc):
+                elif attempts == 0 or is_late or not _is_transient(exc):
                     raise
             time.sleep(random.uniform(0, pause))
             pause = min(2 * pause, LONGEST_PAUSE)

@@ -3,7 +3,8 @@
 `load.py` records the calls, `explain` judges them:
 
 * Per consumer it searches an order of all calls that fits the times (a call that ended before another began comes
-  first) and all answers (Wing and Gong's search for a linearization). Calls without an answer may have been done or not.
+  first) and all answers (Wing and Gong's search for a linearization). Calls without an answer may have been
+  done or not.
 * Per provider the generations give the order: each is handed out once, none is seen after a later one, and inventories
   and traits are at each generation what the last write up to it said.
 """
@@ -69,8 +70,8 @@ State = tuple[int, Held] | None
 class _Operation:
     """A call as one consumer saw it.
 
-    `kind` is `write` (of `held`, if it is at `generation`), `delete`, `read` (which found `state`), `conflict` (it was not
-    at `generation`) or `absent`.
+    `kind` is `write` (of `held`, if it is at `generation`), `delete`, `read` (which found `state`), `conflict` (it was
+    not at `generation`) or `absent`.
     """
 
     call: Call

@@ -1,4 +1,4 @@
-"""Random clients over two worker processes: the database stays sound, and some order explains all that they were told."""
+"""Random clients over two worker processes: the database stays sound, and some order explains what they were told."""
 
 import os
 

@@ -70,11 +70,11 @@ WRITES: dict[str, Callable[[Cloud], Write]] = {
     'POST /resource_providers': lambda on: Write(
         'POST',
         '/resource_providers',
-        {'name': 'new', 'uuid': (uuid := new_uuid()), 'parent_provider_uuid': on.child},
+        {'name': 'new', 'uuid': new_uuid(), 'parent_provider_uuid': on.child},
         409,
     ),
     'PUT /resource_providers/{uuid}': lambda on: Write(
-        'PUT', f'/resource_providers/{on.root}', {'name': 'new', 'parent_provider_uuid': on.empty}, 200, 200
+        'PUT', f'/resource_providers/{on.root}', {'name': 'new', 'parent_provider_uuid': on.empty}, 200
     ),
     'DELETE /resource_providers/{uuid}': lambda on: Write('DELETE', f'/resource_providers/{on.empty}', None, 404),
     'POST /resource_providers/{uuid}/inventories': lambda on: Write(
@@ -90,13 +90,13 @@ WRITES: dict[str, Callable[[Cloud], Write]] = {
         409,
     ),
     'DELETE /resource_providers/{uuid}/inventories': lambda on: Write(
-        'DELETE', f'/resource_providers/{on.empty}/inventories', None, 204, 204
+        'DELETE', f'/resource_providers/{on.empty}/inventories', None, 204
     ),
     'PUT /resource_providers/{uuid}/inventories/{resource_class}': lambda on: Write(
-        'PUT', f'/resource_providers/{on.root}/inventories/VCPU', on.at(on.root, total=10), 200, 409
+        'PUT', f'/resource_providers/{on.root}/inventories/VCPU', on.at(on.root, total=10), 409
     ),
     'DELETE /resource_providers/{uuid}/inventories/{resource_class}': lambda on: Write(
-        'DELETE', f'/resource_providers/{on.empty}/inventories/DISK_GB', None, 204, 404
+        'DELETE', f'/resource_providers/{on.empty}/inventories/DISK_GB', None, 404
     ),
     'PUT /resource_providers/{uuid}/aggregates': lambda on: Write(
         'PUT',
@@ -105,10 +105,10 @@ WRITES: dict[str, Callable[[Cloud], Write]] = {
         409,
     ),
     'PUT /resource_providers/{uuid}/traits': lambda on: Write(
-        'PUT', f'/resource_providers/{on.root}/traits', on.at(on.root, traits=[TRAIT]), 200, 409
+        'PUT', f'/resource_providers/{on.root}/traits', on.at(on.root, traits=[TRAIT]), 409
     ),
     'DELETE /resource_providers/{uuid}/traits': lambda on: Write(
-        'DELETE', f'/resource_providers/{on.root}/traits', None, 204, 204
+        'DELETE', f'/resource_providers/{on.root}/traits', None, 204
     ),
     'PUT /allocations/{consumer_uuid}': lambda on: Write(
         'PUT',
