@@ -187,7 +187,8 @@ def update(
         locked = lock(connection, [uuid] if parent_uuid is None else [uuid, parent_uuid])
         provider = _only(locked, uuid)
         _refuse_unstorable(changes['name'])
-        values: dict[str, Any] = {'name': changes['name']}
+        # What changes nothing is no change: the time of the last one stays.
+        values: dict[str, Any] = {} if changes['name'] == provider.name else {'name': changes['name']}
         if 'parent_provider_uuid' in changes:
             parent = None
             if parent_uuid is not None:
@@ -195,10 +196,11 @@ def update(
                 if parent is None:
                     raise errors.ProviderNotUpdated(uuid=uuid, action='create', reason=_UNKNOWN_PARENT)
             values |= _move(connection, provider, parent, may_move)
-        try:
-            _update(connection, [provider.id], values)
-        except db_exc.DBDuplicateEntry as exc:
-            raise errors.ProviderNameTaken(name=changes['name']) from exc
+        if values:
+            try:
+                _update(connection, [provider.id], values)
+            except db_exc.DBDuplicateEntry as exc:
+                raise errors.ProviderNameTaken(name=changes['name']) from exc
         return _show(connection, uuid), provider.updated_at
 
     return engine.write(work)

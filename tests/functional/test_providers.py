@@ -158,6 +158,16 @@ def test_the_age_of_a_provider(client, database):
     assert abs(age) < datetime.timedelta(minutes=1)
 
 
+def test_what_changes_nothing_is_no_change(client):
+    """A child that nobody has changed has no age (http.md 2.9), also after a PUT of what it is anyway."""
+    parent = claims.provider(client)
+    child = client.must('POST', LISTING, {'name': 'child', 'parent_provider_uuid': parent}).json()['uuid']
+    same = {'name': 'child', 'parent_provider_uuid': parent}
+    for body in ({'name': 'child'}, same, {'name': 'other'}):
+        assert 'last-modified' not in client.must('PUT', f'{LISTING}/{child}', body).headers
+    assert 'last-modified' in client.must('PUT', f'{LISTING}/{child}', same).headers
+
+
 def test_links_and_location_are_below_the_mount_point(app):
     def mounted(environ, start_response):
         environ['SCRIPT_NAME'] = '/placement'
