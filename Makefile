@@ -12,13 +12,16 @@ DATABASE := sqlite:///$(CURDIR)/placement.sqlite
 
 # More arguments for pytest or the benchmarks: make test ARGS='-k allocations -x'
 ARGS :=
+# How long each random load of `make soak` goes on.
+SECONDS := 60
 
-.PHONY: help serve test test-deployment bench docs lint typecheck clean
+.PHONY: help serve test test-deployment soak bench docs lint typecheck clean
 
 help:
 	@echo 'make serve      run the service on http://$(ADDRESS):$(PORT), with a SQLite database in this folder'
 	@echo 'make test       run all tests, on SQLite and on a private MariaDB'
 	@echo 'make test-deployment  run the tests with Apache, nginx, Keystone and the OpenStack clients, where they can be had'
+	@echo 'make soak       run the tests of races and faults for long, a quarter of an hour (ARGS=, SECONDS= of each load)'
 	@echo 'make bench      measure the service beside the reference (ARGS=--help)'
 	@echo 'make docs       make docs/openapi.json and docs/microversions.md anew'
 	@echo 'make lint       check style, import order and docstrings'
@@ -35,11 +38,16 @@ serve: $(VENV)/installed
 test: $(VENV)/installed-tests
 	@tools/need 'mariadb-server-core mariadb-client-core' sh -c 'PATH=$$PATH:/usr/sbin; command -v mariadbd && command -v mariadb-install-db' \
 	|| echo 'The tests on MariaDB will be skipped.' >&2
-	$(BIN)/python -m pytest -m 'not deployment' --numprocesses 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -m 'not deployment and not soak' --numprocesses 2 --dist loadfile $(ARGS)
 
 # Keystone and the clients are installed into .cache. Servers that are missing are skipped and reported so.
 test-deployment: $(VENV)/installed-tests
 	$(BIN)/python -m pytest -m deployment $(ARGS)
+
+# All of tests/concurrency, with longer loads, every kill on both databases, and a Galera cluster if there is galera-4. See
+# docs/guarantees.md.
+soak: $(VENV)/installed-tests
+	PLACEMENT_TEST_HISTORY_SECONDS=$(SECONDS) $(BIN)/python -m pytest tests/concurrency --override-ini timeout=1200 $(ARGS)
 
 # Needs MariaDB, and the package index for the reference. See benchmarks/RESULTS.md.
 bench: $(VENV)/installed-tests

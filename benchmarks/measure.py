@@ -141,7 +141,7 @@ class Bench:
         numbers = itertools.count()
         for _ in range(self.effort.load_rounds):
             for service in self.services:
-                done, other = _press(self.services[service].url, load, numbers, self.effort.load_seconds)
+                done, other = press(self.services[service].url, load, numbers, self.effort.load_seconds)
                 rates[service].append(done / self.effort.load_seconds)
                 refused[service] += other
         row.medians = {service: statistics.median(values) for service, values in rates.items()}
@@ -200,7 +200,7 @@ def _amount(answer: Answer) -> dict[str, int]:
     return {key: len(part) for key, part in body.items() if isinstance(part, list | dict)}
 
 
-def _press(url: str, load: Load, numbers: Iterator[int], seconds: float) -> tuple[int, int]:
+def press(url: str, load: Load, numbers: Iterator[int], seconds: float) -> tuple[int, int]:
     """How many writes were acknowledged and how many refused while all clients wrote for so many seconds."""
     done, refused = [0] * load.clients, [0] * load.clients
     lock = threading.Lock()

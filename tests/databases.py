@@ -77,9 +77,9 @@ class MariaDB:
 
 def missing_mariadb() -> str | None:
     """Why there can be no private server here, or None."""
-    for program in ('mariadbd', 'mariadb-install-db'):
-        if _program(program) is None:
-            return f'{program} is not installed (Debian: mariadb-server-core, mariadb-client-core)'
+    for name in ('mariadbd', 'mariadb-install-db'):
+        if program(name) is None:
+            return f'{name} is not installed (Debian: mariadb-server-core, mariadb-client-core)'
     return None
 
 
@@ -104,7 +104,7 @@ def install_mariadb(directory: Path) -> None:
     """Make the data of a server, which is not started."""
     install = subprocess.run(
         [
-            _program('mariadb-install-db'),
+            program('mariadb-install-db'),
             '--no-defaults',
             f'--user={getpass.getuser()}',
             f'--datadir={directory / "data"}',
@@ -123,11 +123,12 @@ def install_mariadb(directory: Path) -> None:
 
 
 @contextlib.contextmanager
-def run_mariadb(server: MariaDB, directory: Path) -> Iterator[None]:
-    """Run `server` on the data that `install_mariadb` made in `directory` while the block runs."""
+def run_mariadb(server: MariaDB, directory: Path, *options: str) -> Iterator[None]:
+    """Run `server` on the data that `install_mariadb` made in `directory` while the block runs; `options` win
+    over those that suit most tests."""
     socket = directory / 'socket'
     command = [
-        _program('mariadbd'),
+        program('mariadbd'),
         '--no-defaults',
         f'--user={getpass.getuser()}',
         f'--datadir={directory / "data"}',
@@ -145,6 +146,7 @@ def run_mariadb(server: MariaDB, directory: Path) -> Iterator[None]:
         '--innodb-buffer-pool-size=64M',
         '--skip-log-bin',
         '--performance-schema=0',
+        *options,
     ]
 
     def answers() -> bool:
@@ -159,7 +161,7 @@ def run_mariadb(server: MariaDB, directory: Path) -> Iterator[None]:
         yield
 
 
-def _program(name: str) -> str | None:
+def program(name: str) -> str | None:
     """Where a program is; the server's folder is not on everybody's path."""
     path = os.pathsep.join([os.environ.get('PATH', os.defpath), '/usr/sbin', '/usr/local/sbin'])
     return shutil.which(name, path=path)

@@ -10,7 +10,8 @@ The cloud is small so that the clients meet: few hosts, few consumers, all of th
 * `hosts` have VCPU that are fought for; their DISK_GB is plenty, and each write of it has another total.
 * `pairs` are an instance and a migration consumer of a project of their own. They hand 2 VCPU over to each other, again
   and again, to and fro between the hosts: the project never has anything but 2.
-* `trees` are a root and a child. Reshapes carry 4 VGPU and what is held of them from the one to the other.
+* `trees` are a root and a child. Reshapes carry 4 VGPU and what is held of them from the one to the other. (The root's
+  uuid is also the project of those who hold it.)
 * Provider after provider comes, is claimed from, and goes.
 """
 
@@ -100,17 +101,17 @@ def build(url: str) -> World:
     for _ in range(HOSTS):
         world.hosts.append(_provider(caller, VCPU=VCPU, DISK_GB=DISK_GB))
     world.consumers = [new_uuid() for _ in range(CONSUMERS)]
-    for number in range(PAIRS):
-        project, instance, migration = f'pair-{number}', new_uuid(), new_uuid()
+    for _ in range(PAIRS):
+        project, instance, migration = new_uuid(), new_uuid(), new_uuid()
         holder = body({world.hosts[0]: {'VCPU': HANDED}}, project_id=project)
         caller.must('PUT', f'/allocations/{instance}', holder)
         world.pairs.append((project, instance, migration))
-    for number in range(TREES):
+    for _ in range(TREES):
         root = _provider(caller, VGPU=VGPU)
         child = _provider(caller, parent=root)
         users = [new_uuid() for _ in range(VGPU)]
         for user in users:
-            caller.must('PUT', f'/allocations/{user}', body({root: {'VGPU': 1}}, project_id=f'tree-{number}'))
+            caller.must('PUT', f'/allocations/{user}', body({root: {'VGPU': 1}}, project_id=root))
         world.trees.append((root, child, users))
     world.calls = caller.calls
     return world
@@ -165,6 +166,15 @@ def run(
     world.faults += [str(call) for call in calls if call.status not in allowed]
     assert not world.faults, '\n'.join(world.faults[:10])
     world.calls += calls
+
+
+def wait_until_served(url: str, seconds: float = 30) -> float:
+    """Wait until the service answers from its database; returns after how many seconds it did."""
+    caller, began = Caller(url), time.monotonic()
+    while caller.call('GET', '/resource_providers').status != 200:
+        assert time.monotonic() - began < seconds, f'not served after {seconds} s'
+        time.sleep(0.1)
+    return time.monotonic() - began
 
 
 def settle(world: World, url: str) -> None:
@@ -271,14 +281,11 @@ class _Client:
 
     def reshape(self) -> None:
         """Carry the VGPU of a tree, and all who hold them, to where they are not."""
-        number = self.choice.randrange(len(self.world.trees))
-        root, child, users = self.world.trees[number]
+        root, child, users = self.choice.choice(self.world.trees)
         stock = {uuid: self.call('GET', f'/resource_providers/{uuid}/inventories').answer for uuid in (root, child)}
         source, target = (root, child) if stock[root]['inventories'] else (child, root)
         generation = {uuid: stock[uuid]['resource_provider_generation'] for uuid in stock}
-        claims = {
-            user: body({target: {'VGPU': 1}}, self.generation(user), project_id=f'tree-{number}') for user in users
-        }
+        claims = {user: body({target: {'VGPU': 1}}, self.generation(user), project_id=root) for user in users}
         inventories = {source: _inventories(generation[source]), target: _inventories(generation[target], VGPU=VGPU)}
         self.call('POST', '/reshaper', {'inventories': inventories, 'allocations': claims})
 
@@ -309,8 +316,8 @@ class _Client:
         for project, *_ in self.world.pairs:
             usages = self.call('GET', f'/usages?project_id={project}&consumer_type=all')
             self.expect(usages.answer['usages'] == {'all': {'consumer_count': 1, 'VCPU': HANDED}}, usages)
-        for number in range(TREES):
-            usages = self.call('GET', f'/usages?project_id=tree-{number}&consumer_type=all')
+        for root, *_ in self.world.trees:
+            usages = self.call('GET', f'/usages?project_id={root}&consumer_type=all')
             self.expect(usages.answer['usages'] == {'all': {'consumer_count': VGPU, 'VGPU': VGPU}}, usages)
 
     def come(self) -> None:

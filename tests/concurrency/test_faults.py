@@ -43,7 +43,14 @@ def unavailable(answer):
 
 @ONLY_MARIADB
 @pytest.mark.parametrize('how', [BEFORE, AFTER, MIDST])
-@pytest.mark.parametrize('name', ['PUT /allocations/{consumer_uuid}', 'POST /allocations', 'POST /reshaper'])
+@pytest.mark.parametrize(
+    'name',
+    [
+        'POST /allocations',
+        pytest.param('PUT /allocations/{consumer_uuid}', marks=pytest.mark.soak),
+        pytest.param('POST /reshaper', marks=pytest.mark.soak),
+    ],
+)
 def test_connection_lost_at_each_packet(far, between, database, name, how):
     """Whatever comes before the COMMIT is done again, in a new transaction; of a COMMIT alone nobody knows."""
     on = build(far)
@@ -117,8 +124,9 @@ def test_database_away_and_back(far, between):
 
 
 @ONLY_MARIADB
-def test_stalled(far, between):
+def test_stalled(far, between, monkeypatch):
     """A server that takes everything and says nothing is as one that is away, `read_timeout` seconds later."""
+    monkeypatch.setattr(engine, 'PATIENCE', 3)
     host = claims.provider(far, VCPU=8)
     between.stalled.set()
     began = time.monotonic()

@@ -147,7 +147,14 @@ def test_every_route_that_writes_is_here():
     assert {name.partition(' (')[0] for name in WRITES} == routes
 
 
-@pytest.mark.parametrize('name', WRITES)
+# On both databases always: those that write most.
+MOST = ('PUT /allocations/{consumer_uuid}', 'POST /allocations', 'POST /reshaper', 'DELETE /resource_providers/{uuid}')
+CASES = [pytest.param('sqlite', name) for name in WRITES] + [
+    pytest.param('mariadb', name, marks=() if name in MOST else pytest.mark.soak) for name in WRITES
+]
+
+
+@pytest.mark.parametrize(('database', 'name'), CASES, indirect=['database'])
 def test_killed_at_each_word(client, database, name):
     on = build(client)
     write = WRITES[name](on)
