@@ -7,7 +7,7 @@ import time
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from placement.db import engine
+from placement.db import engine, migration
 
 LOG = logging.getLogger(__name__)
 
@@ -29,3 +29,17 @@ def connect(conf: cfg.ConfigOpts) -> None:
             left = 'Unlimited' if retries < 0 else retries - attempt + 1
             LOG.warning('SQL connection failed. %s attempts left.', left)
             time.sleep(conf.placement_database.retry_interval)
+
+
+def connect_to_head(conf: cfg.ConfigOpts) -> None:
+    """Configure the engine for a look into a database that is up and at the newest revision.
+
+    Raises oslo_db's DBConnectionError at once, MigrationError.
+    """
+    engine.configure(conf)
+    found, wanted = migration.version(), migration.head()
+    if found != wanted:
+        raise migration.MigrationError(
+            f'The schema of the database is at revision {found}, this release works with {wanted}: '
+            'run "placement-manage db sync".'
+        )

@@ -1,6 +1,8 @@
-"""placement-manage: the schema of the database, and migrations of its data (contract: service.md 1.4 to 1.6, 4.1)."""
+"""placement-manage: the schema of the database, migrations of its data (contract: service.md 1.4 to 1.6, 4.1), and
+what operators ask about a cloud, one module of `placement.cmd` for each of these commands."""
 
 import argparse
+import functools
 import importlib.metadata
 import sys
 import traceback
@@ -14,8 +16,10 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement import config, errors
-from placement.cmd import database
+from placement.cmd import database, explain
 from placement.db import migration, online_migrations
+from placement.operator.explain import HostUnknown
+from placement.operator.flavor import FlavorError
 
 PROG = 'placement-manage'
 BATCH = 50
@@ -31,24 +35,32 @@ _EXPECTED = (
     CommandError,
     db_exc.DBError,
     sa.exc.DBAPIError,
+    FlavorError,
+    HostUnknown,
+    explain.QueryError,
 )
+
+# What an operator's command returns when its arguments, the configuration or the database are wrong.
+BAD_INPUT = 2
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     argv = sys.argv[1:] if argv is None else argv
+    failure = 1
     conf = cfg.ConfigOpts()
     conf.register_cli_opt(
         cfg.SubCommandOpt(
             'command',
             title='Command',
-            help='Available DB commands',
+            help='Available commands',
             handler=lambda parsers: _add_parsers(conf, parsers),
         )
     )
     try:
         version = importlib.metadata.version('openstack-placement')
         config.load(conf, argv or ['--help'], prog=PROG, version=version)
+        failure = conf.command.failure
         return conf.command.run()
     except SystemExit as exc:
         return int(exc.code or 0) if argv else 1
@@ -56,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if '--debug' in argv or '-d' in argv:
             traceback.print_exc()
         print(f'{PROG}: {_sentence(exc)}', file=sys.stderr)
-        return 1
+        return failure
 
 
 def _sentence(exc: Exception) -> str:
@@ -66,8 +78,22 @@ def _sentence(exc: Exception) -> str:
 
 
 def _add_parsers(conf: cfg.ConfigOpts, commands: Any) -> None:
+    _add_db(conf, commands)
+    for module in (explain,):
+        name = module.__name__.rpartition('.')[2]
+        parser = commands.add_parser(
+            name,
+            help=module.DESCRIPTION.partition('\n\n')[0],
+            description=module.DESCRIPTION,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(parser)
+        parser.set_defaults(run=functools.partial(module.run, conf), failure=BAD_INPUT)
+
+
+def _add_db(conf: cfg.ConfigOpts, commands: Any) -> None:
     db = commands.add_parser('db')
-    db.set_defaults(run=lambda: _help(db))
+    db.set_defaults(run=lambda: _help(db), failure=1)
     subcommands = db.add_subparsers(title='subcommands', description='database commands')
 
     def add(name: str, text: str, run: Callable[[cfg.ConfigOpts], int]) -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ Made anew for each batch of anchors whose usage was read; used by `solve` and `s
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
@@ -70,12 +70,12 @@ class View:
         return [sorted(own + other) for own, other in zip(near, self.far(reach), strict=True)]
 
     def choices(
-        self, tree: int, *, local: bool = False, using: int | None = None, one_per_tree: bool = False
+        self, tree: int, *, local: bool = False, using: Container[int] | None = None, one_per_tree: bool = False
     ) -> Iterator[Choice]:
         """All choices at one anchor, each once.
 
-        `local`: only those with a provider of the anchor's own tree. `using`: only those that allocate from this row.
-        `one_per_tree`: only those with at most one provider of the anchor's own tree.
+        `local`: only those with a provider of the anchor's own tree. `using`: only those that allocate from one of
+        these rows. `one_per_tree`: only those with at most one provider of the anchor's own tree.
         """
         start = int(self._plan.cloud.tree.tree_roots[tree])
         end = int(self._plan.cloud.tree.ends[start])
@@ -84,7 +84,7 @@ class View:
         everywhere = range(len(domains))
         if using is not None:
             allocating = [index for index, slot in enumerate(self._plan.slots) if slot.demands]
-            covers.append((allocating, using.__eq__))
+            covers.append((allocating, using.__contains__))
         if one_per_tree:
             yield from self._one_per_tree(domains, covers, start, end, local)
             return

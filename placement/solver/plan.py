@@ -7,6 +7,7 @@ provider and its anchor) for the whole cloud at once; what depends on usage is l
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -174,7 +175,7 @@ class Chances:
         cloud = plan.cloud
         self.plan = plan
         self.left = cloud.topology.stock.ceiling - used
-        fits = [self._fits(slot) for slot in plan.slots]
+        fits = [self.fits(slot.demands) for slot in plan.slots]
         self.near = [slot.near & fit for slot, fit in zip(plan.slots, fits, strict=True)]
         self.far = [slot.far & fit for slot, fit in zip(plan.slots, fits, strict=True)]
         near_any = [cloud.any_in_tree(mask) for mask in self.near]
@@ -199,11 +200,11 @@ class Chances:
         part = stock.of_class[resource_class]
         return stock.rows[part], np.minimum(self.left[part], stock.max_unit[part])
 
-    def _fits(self, slot: Slot) -> Bools:
-        """By provider row: enough left of all that the slot asks, within the unit rules."""
+    def fits(self, demands: Iterable[tuple[str, int]]) -> Bools:
+        """By provider row: enough left of all these amounts by class, within the unit rules."""
         stock = self.plan.cloud.topology.stock
         fits = np.ones(self.plan.cloud.size, np.bool_)
-        for resource_class, amount in slot.demands:
+        for resource_class, amount in demands:
             mask = np.zeros(self.plan.cloud.size, np.bool_)
             if amount < HUGE:
                 part = stock.of_class[resource_class]

@@ -12,7 +12,7 @@ leave numpy. Contract: candidates.md 2.5 to 2.7, 3.1, 4.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,15 +107,37 @@ class Search:
         concerned[self.plan.cloud.tree.tree_numbers[row]] = True
         anchors = np.flatnonzero(concerned & self.chances.alive)
         view = self.refresh(anchors)
-        found = (
-            next(self._without_second(view.choices(tree, using=row, one_per_tree=self._one_per_tree)), None)
-            for tree in anchors[self.chances.alive[anchors]].tolist()
-        )
-        return any(choice is not None for choice in found)
+        return any(self._has_choice(view, tree, (row,)) for tree in anchors[self.chances.alive[anchors]].tolist())
+
+    def anchored(self) -> Bools:
+        """By tree number, whether it anchors some candidate."""
+        view = self.refresh(self.anchors())
+        found = self.chances.flat.copy()
+        for tree in np.flatnonzero(self.chances.alive & ~found).tolist():
+            found[tree] = self._has_choice(view, tree)
+        return found
+
+    def serving(self) -> Bools:
+        """By tree number, whether some candidate, of all that there are, allocates from a provider of it."""
+        tree = self.plan.cloud.tree
+        view = self.refresh(self.anchors())
+        found = self.chances.flat.copy()
+        for number in np.flatnonzero(self.chances.alive & ~found).tolist():
+            root = int(tree.tree_roots[number])
+            found[number] = self._has_choice(view, number, range(root, int(tree.ends[root])))
+        for row in np.flatnonzero(self.plan.cloud.sharing).tolist():
+            number = int(tree.tree_numbers[row])
+            found[number] = found[number] or self.is_used(row)
+        return found
 
     def admits(self, view: View, choice: Choice) -> bool:
         """Whether a choice from the domains of one anchor observes the rules that concern several slots."""
         found = choices([[row] for row in choice], view.rules, self.steps)
+        return next(self._without_second(found), None) is not None
+
+    def _has_choice(self, view: View, tree: int, using: Container[int] | None = None) -> bool:
+        """Whether there is a candidate at an anchor (that allocates from one of these rows)."""
+        found = view.choices(tree, using=using, one_per_tree=self._one_per_tree)
         return next(self._without_second(found), None) is not None
 
     def _asked(self, masks: list[Bools]) -> Bools:

@@ -65,7 +65,7 @@ class Source:
         key = _ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id
         statement = sa.select(*key, sa.cast(sa.func.sum(_ALLOCATIONS.used), sa.BigInteger)).group_by(*key)
         if provider_ids is not None:
-            statement = statement.where(_among(_ALLOCATIONS.resource_provider_id, provider_ids))
+            statement = statement.where(among(_ALLOCATIONS.resource_provider_id, provider_ids))
         return map(tuple, self._connection.execute(statement))
 
     def traits(self, provider_ids: Sequence[int]) -> Mapping[int, Iterable[str]]:
@@ -73,7 +73,7 @@ class Source:
         names = dict(map(tuple, self._connection.execute(sa.select(_TRAITS.id, _TRAITS.name))))
         statement = (
             sa.select(_HAS.resource_provider_id, checksum.packed(self._connection, _HAS.trait_id))
-            .where(_among(_HAS.resource_provider_id, provider_ids))
+            .where(among(_HAS.resource_provider_id, provider_ids))
             .group_by(_HAS.resource_provider_id)
         )
         # Many providers have the same traits: each list is looked up once.
@@ -86,7 +86,8 @@ class Source:
         return found
 
 
-def _among(column: sa.ColumnElement[int], ids: Sequence[int]) -> sa.ColumnElement[bool]:
+def among(column: sa.ColumnElement[int], ids: Sequence[int]) -> sa.ColumnElement[bool]:
+    """A condition on a column, for any number of ids."""
     # Literals rather than parameters: SQLite allows only so many of the latter, and ids are whole numbers.
     # PERF: in portions, because MariaDB joins a longer list as a table (1,125 ids: 187 ms to 110 ms).
     ordered = sorted(ids)

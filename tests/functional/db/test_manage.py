@@ -87,7 +87,7 @@ class TestArguments:
         status, out, err = manage()
         assert (status, err) == (1, '')
         assert '--config-file' in out
-        assert '{db}' in out
+        assert '{db,' in out
 
     def test_db_alone_prints_help(self, manage: Command) -> None:
         status, out, err = manage('db')

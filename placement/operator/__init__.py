@@ -1,0 +1,8 @@
+"""What operators ask about a cloud, as data: no output, no arguments. Used by the commands of `placement.cmd`.
+
+    flavor     the query that nova sends for a flavor
+    explain    why a query has no candidates: `funnel` counts what each of its conditions leaves over, `reasons` says
+               what is missing at one host
+
+Everything runs in one read transaction that the caller gives; candidates are judged by the solver itself.
+"""
