@@ -8,6 +8,7 @@ add up on a provider, `isolate` wants different providers. There a depth-first s
 matchings keep it out of dead ends.
 """
 
+import functools
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +39,7 @@ class Rules:
 
     demands: Sequence[Sequence[tuple[str, int]]]
     separate: Sequence[int]
-    subtrees: Sequence[Sequence[int]]
+    subtrees: Sequence[tuple[int, ...]]
     covers: Sequence[Cover]
     end_of: Callable[[int], int]
     room: dict[str, dict[int, int]] = field(default_factory=dict)
@@ -56,17 +57,24 @@ def choices(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
 def _cases(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Domains]:
     """Disjoint restrictions of the domains which together hold exactly the choices that observe `subtrees` and
     `covers`."""
-    if all(domains):
-        yield from _subtree_cases(domains, rules, 0, steps)
-
-
-def _subtree_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> Iterator[Domains]:
-    """For the remaining `subtrees`: one case for each provider that may be the topmost, and each slot that takes it
-    first."""
-    if done == len(rules.subtrees):
-        yield from _cover_cases(domains, rules, 0, steps)
+    if not all(domains):
         return
-    slots = rules.subtrees[done]
+    splits = [functools.partial(_subtree_cases, slots, rules, steps) for slots in dict.fromkeys(rules.subtrees)]
+    splits += [functools.partial(_cover_cases, *cover, steps) for cover in rules.covers]
+    # One split within the cases of the other. Not by recursion: a query may have hundreds of conditions.
+    open_cases = [iter([domains])]
+    while open_cases:
+        case = next(open_cases[-1], None)
+        if case is None:
+            open_cases.pop()
+        elif len(open_cases) > len(splits):
+            yield case
+        else:
+            open_cases.append(splits[len(open_cases) - 1](case))
+
+
+def _subtree_cases(slots: Sequence[int], rules: Rules, steps: Steps, domains: Domains) -> Iterator[Domains]:
+    """One case for each provider that may be the topmost of these slots, and each slot that takes it first."""
     for top in sorted({row for slot in slots for row in domains[slot]}):
         end = rules.end_of(top)
         below = list(domains)
@@ -77,19 +85,16 @@ def _subtree_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> I
             if not below[slot]:
                 break
         else:
-            for case in _one_within(below, slots, top.__eq__):
-                yield from _subtree_cases(case, rules, done + 1, steps)
+            yield from _one_within(below, slots, top.__eq__)
 
 
-def _cover_cases(domains: Domains, rules: Rules, done: int, steps: Steps) -> Iterator[Domains]:
-    """For the remaining `covers`: one case for each slot that is the first to take one of the wanted providers."""
-    if done == len(rules.covers):
-        yield domains
-        return
-    slots, wanted = rules.covers[done]
+def _cover_cases(
+    slots: Sequence[int], wanted: Callable[[int], bool], steps: Steps, domains: Domains
+) -> Iterator[Domains]:
+    """One case for each slot that is the first to take one of the wanted providers."""
     for case in _one_within(domains, slots, wanted):
         steps.count += 1
-        yield from _cover_cases(case, rules, done + 1, steps)
+        yield case
 
 
 def _one_within(domains: Domains, slots: Sequence[int], wanted: Callable[[int], bool]) -> Iterator[Domains]:

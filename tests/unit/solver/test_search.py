@@ -1,5 +1,7 @@
 """The work of a search is bounded by what is returned. Steps are counted; no clock is looked at."""
 
+import itertools
+
 import pytest
 
 from placement import solver
@@ -177,3 +179,18 @@ def test_huge_amounts_fit_nowhere() -> None:
     for amount in (2**31, 2**53, 2**63, 2**64, 10**300):
         assert len(cloud.ask(f'resources=CUSTOM_VF:{amount}')) == 0
         assert len(cloud.ask(f'resources1=CUSTOM_VF:{amount}&resources2=CUSTOM_VF:1&group_policy=none')) == 0
+
+
+def test_hundreds_of_conditions() -> None:
+    """More than Python calls may be nested."""
+    traits = [f'CUSTOM_{number}' for number in range(1200)]
+    cloud = Cloud()
+    top = cloud.add(cloud.add(VCPU=8), traits=traits, CUSTOM_VF=8)
+    names = [f'_{number}' for number in range(60)]
+    devices = '&'.join(f'resources{name}=CUSTOM_VF:1' for name in names[:2])
+    others = '&'.join(f'required{name}=CUSTOM_0' for name in names[2:])
+    pairs = '&'.join(f'same_subtree={one},{other}' for one, other in itertools.combinations(names, 2))
+    assert mapped(cloud.ask(f'{devices}&{others}&{pairs}&group_policy=none'), *names) == [(top,) * 60]
+    repeated = '&'.join(['same_subtree=_0,_1'] * 1200)
+    assert mapped(cloud.ask(f'{devices}&{repeated}&group_policy=none'), '_0', '_1') == [(top, top)]
+    assert len(cloud.ask(f'resources=CUSTOM_VF:1&required={",".join(traits)}')) == 1
