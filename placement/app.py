@@ -196,7 +196,9 @@ def _error_response(exc: errors.PlacementError, environ: Environ) -> WSGIApp:
         return {'errors': [error]}
 
     environ.setdefault('CONTENT_TYPE', 'None')  # webob's text of a 415 shows it
-    response = webob.exc.status_map[exc.status](str(exc), json_formatter=to_json)
+    # It may quote half a character (a lone surrogate), which no encoding has.
+    message = str(exc).encode('utf-8', 'backslashreplace').decode()
+    response = webob.exc.status_map[exc.status](message, json_formatter=to_json)
     if isinstance(exc, errors.MethodNotAllowed) and exc.allow:
         response.allow = exc.allow
     if isinstance(exc, errors.DatabaseUnavailable):

@@ -122,6 +122,12 @@ class MicroversionUnacceptable(NotAcceptable):
     text = 'Invalid microversion: Unacceptable version header: {value}'
 
 
+class BodyIncomplete(BadRequest):
+    """The client went away before the body was whole, or sent broken chunks."""
+
+    text = 'The body did not arrive whole: it is shorter than announced, or its chunks are malformed.'
+
+
 class MalformedJson(BadRequest):
     """The body is no JSON."""
 

@@ -37,10 +37,14 @@ class Request(webob.BaseRequest):
     def json(self) -> Any:
         """The body, parsed and validated against the schema of the route at the version of the request.
 
-        Raises errors.MalformedJson, errors.InvalidBody.
+        Raises errors.BodyIncomplete, errors.MalformedJson, errors.InvalidBody.
         """
         assert self.body_schema is not None
-        return self.body_schema.validate_body(parse_json(self.body), self.version)
+        try:
+            raw = self.body
+        except Exception as exc:  # each WSGI server has classes of its own
+            raise errors.BodyIncomplete() from exc
+        return self.body_schema.validate_body(parse_json(raw), self.version)
 
     def query(self) -> 'MultiDict[str, str]':
         """The parameters of the query string in their order, validated against the schema of the route (which sees the

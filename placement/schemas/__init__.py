@@ -92,8 +92,8 @@ def _explain(error: exceptions.ValidationError) -> str:
     return ' '.join(
         (
             f'{_excerpt(error.message)}  Failed validating {error.validator!r}',
-            f'in schema{_index(list(error.relative_schema_path)[:-1])}: {_excerpt(error.schema)} ',
-            f'On instance{_index(error.relative_path)}: {_excerpt(error.instance)}',
+            f'in schema{_index(list(error.relative_schema_path)[:-1])}: {_excerpt(repr(error.schema))} ',
+            f'On instance{_index(error.relative_path)}: {_excerpt(repr(error.instance))}',
         )
     ).replace('\n', ' ')
 
@@ -102,8 +102,7 @@ def _index(path: Any) -> str:
     return ''.join(f'[{step!r}]' for step in path)
 
 
-def _excerpt(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
+def _excerpt(text: str) -> str:
     return text if len(text) <= _EXCERPT else f'{text[:_EXCERPT]}…'
 
 

@@ -1,5 +1,8 @@
 """Errors as responses: what no route shows by itself."""
 
+import io
+
+import pytest
 import webob
 
 from placement import errors
@@ -42,3 +45,43 @@ def test_fault_keeps_its_words_for_the_log(app, monkeypatch, caplog):
     assert 'secret words' not in response.text
     assert 'openstack-api-version' not in response.headers
     assert 'Placement API unexpected error: secret words' in caplog.text
+
+
+@pytest.mark.parametrize('accept', ['application/json', 'text/html', 'text/plain'])
+def test_half_a_character_can_be_told(app, accept):
+    """A lone surrogate of a body comes back as what was sent, in whatever form the error has."""
+    client = Client.of_app(app)
+    provider = client.must('POST', '/resource_providers', {'name': 'host'}).json()['uuid']
+    response = client.call(
+        'PUT',
+        f'/resource_providers/{provider}/aggregates',
+        content=b'{"aggregates": ["\\ud800"], "resource_provider_generation": 0}',
+        headers={'accept': accept, 'content-type': 'application/json'},
+    )
+    assert response.status_code == 400
+    text = response.json()['errors'][0]['detail'] if accept == 'application/json' else response.text
+    assert r"\ud800' is not a 'uuid'" in text.replace('&#39;', "'").replace('&#x27;', "'")
+
+
+class BrokenChunk(Exception):
+    """What a WSGI server may raise from the stream of a body; each has classes of its own."""
+
+
+class BrokenStream(io.BytesIO):
+    def read(self, *_arguments):
+        raise BrokenChunk()
+
+
+@pytest.mark.parametrize('stream', [io.BytesIO(b'{"name": "ho'), BrokenStream()], ids=['short', 'broken'])
+def test_body_that_does_not_arrive(app, stream, caplog):
+    request = webob.Request.blank(
+        '/resource_providers',
+        method='POST',
+        headers={'x-auth-token': 'admin', 'openstack-api-version': 'placement 1.39'},
+        content_type='application/json',
+    )
+    request.environ.update({'wsgi.input': stream, 'CONTENT_LENGTH': '50'})
+    response = request.get_response(app)
+    assert response.status_int == 400
+    assert 'The body did not arrive whole' in response.json['errors'][0]['detail']
+    assert 'Traceback' not in caplog.text
