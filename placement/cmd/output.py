@@ -31,7 +31,7 @@ def _columns() -> int | None:
 
 def table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]], numbers: Iterable[str] = ()) -> Table:
     """A table; the columns in `numbers` are set flush right."""
-    found = Table(title=title, title_justify='left', title_style='bold', box=box.SIMPLE, pad_edge=False)
+    found = Table(title=title or None, title_justify='left', title_style='bold', box=box.SIMPLE, pad_edge=False)
     right = set(numbers)
     for name in columns:
         found.add_column(name, justify='right' if name in right else 'left', overflow='fold')

@@ -3,6 +3,7 @@
     flavor     the query that nova sends for a flavor
     explain    why a query has no candidates: `funnel` counts what each of its conditions leaves over, `reasons` says
                what is missing at one host
+    trees      provider trees with inventory, usage, traits and aggregates
 
 Everything runs in one read transaction that the caller gives; candidates are judged by the solver itself.
 """
