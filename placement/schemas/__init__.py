@@ -14,7 +14,7 @@ import jsonschema
 from jsonschema import exceptions
 
 from placement import errors
-from placement.uuids import is_uuid_like
+from placement.uuids import is_dashed, is_uuid_like
 
 Schema = dict[str, Any]
 Version = tuple[int, int]
@@ -66,23 +66,23 @@ class VersionedSchema:
         return schema
 
     @functools.cache  # noqa: B019
-    def _validator(self, since: Version | None) -> Any:
-        return _Validator(self._at(since), format_checker=_FORMATS)
+    def _validator(self, since: Version | None, formats: jsonschema.FormatChecker) -> Any:
+        return _Validator(self._at(since), format_checker=formats)
 
-    def _problem(self, value: Any, version: Version) -> str | None:
-        error = exceptions.best_match(self._validator(self._since(version)).iter_errors(value))
+    def _problem(self, value: Any, version: Version, formats: jsonschema.FormatChecker) -> str | None:
+        error = exceptions.best_match(self._validator(self._since(version), formats).iter_errors(value))
         return None if error is None else _explain(error)
 
     def validate_body(self, value: Any, version: Version) -> Any:
         """`value`, if it is a valid body at this version. Raises errors.InvalidBody."""
-        problem = self._problem(value, version)
+        problem = self._problem(value, version, _BODY_FORMATS)
         if problem is not None:
             raise errors.InvalidBody(reason=problem)
         return value
 
     def validate_query(self, value: dict[str, str], version: Version) -> None:
         """Check query parameters, one value for each. Raises errors.InvalidQuery."""
-        problem = self._problem(value, version)
+        problem = self._problem(value, version, _QUERY_FORMATS)
         if problem is not None:
             raise errors.InvalidQuery(reason=problem)
 
@@ -128,5 +128,13 @@ def _pattern_properties(
 
 _BASE = jsonschema.Draft202012Validator
 _Validator = jsonschema.validators.extend(_BASE, {'pattern': _pattern, 'patternProperties': _pattern_properties})
-_FORMATS = jsonschema.FormatChecker(formats=())
-_FORMATS.checks('uuid')(lambda value: not isinstance(value, str) or is_uuid_like(value))
+
+
+def _uuid_format(check: Callable[[object], bool]) -> jsonschema.FormatChecker:
+    formats = jsonschema.FormatChecker(formats=())
+    formats.checks('uuid')(lambda value: not isinstance(value, str) or check(value))
+    return formats
+
+
+# What a uuid is: in a query its dashes must be in place (http.md 2.5).
+_BODY_FORMATS, _QUERY_FORMATS = _uuid_format(is_uuid_like), _uuid_format(is_dashed)

@@ -6,8 +6,6 @@ from placement.schemas import UUID, Schema, VersionedSchema, closed
 
 _NAME: Schema = {'type': 'string', 'maxLength': 200}
 _STRING: Schema = {'type': 'string'}
-# In this query a uuid must have its dashes in place (http.md 2.5). The format comes first: it words the usual error.
-_DASHED_UUID: Schema = {**UUID, 'pattern': '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$'}
 
 
 def _accept(**properties: Any) -> Any:
@@ -23,11 +21,11 @@ _with_parent = _accept(parent_provider_uuid={'anyOf': [UUID, {'type': 'null'}]})
 CREATE = VersionedSchema(closed({'name': _NAME}, {'uuid': UUID}), {(1, 14): _with_parent})
 UPDATE = VersionedSchema(closed({'name': _NAME}), {(1, 14): _with_parent})
 LIST = VersionedSchema(
-    closed({}, {'name': _STRING, 'uuid': _DASHED_UUID}),
+    closed({}, {'name': _STRING, 'uuid': UUID}),
     {
         (1, 3): _accept(member_of=_STRING),
         (1, 4): _accept(resources=_STRING),
-        (1, 14): _accept(in_tree=_DASHED_UUID),
+        (1, 14): _accept(in_tree=UUID),
         (1, 18): _accept(required=_STRING),
     },
 )
