@@ -78,7 +78,7 @@ def read_tree(connection: sa.Connection, host: str) -> list[Node]:
     ).all()
     ids = [provider.id for provider in providers]
     uuids = {provider.id: provider.uuid for provider in providers}
-    stocks = _stocks(connection, ids)
+    stocks = read_stocks(connection, ids)
     consumers = dict(
         map(
             tuple,
@@ -118,7 +118,7 @@ def read_hosts(connection: sa.Connection) -> list[Host]:
     for provider in providers:
         counts[provider.root] = counts.get(provider.root, 0) + 1
     sums: dict[int, dict[str, list[int]]] = {}
-    for provider_id, stocks in _stocks(connection, None).items():
+    for provider_id, stocks in read_stocks(connection, None).items():
         if provider_id not in roots:
             continue
         of_tree = sums.setdefault(roots[provider_id], {})
@@ -147,7 +147,7 @@ def fullest_first(hosts: Sequence[Host], resource_class: str) -> list[Host]:
     return sorted(hosts, key=share, reverse=True)
 
 
-def _stocks(connection: sa.Connection, ids: Sequence[int] | None) -> dict[int, list[Stock]]:
+def read_stocks(connection: sa.Connection, ids: Sequence[int] | None) -> dict[int, list[Stock]]:
     """Inventories with usage, in the order of the classes, by provider id; None for all providers."""
     inventories = sa.select(
         _INVENTORIES.resource_provider_id,
