@@ -18,6 +18,8 @@ from placement import conf as options
 
 PROJECT = 'placement'
 CONFIG_DIR_VARIABLE = 'OS_PLACEMENT_CONFIG_DIR'
+# What `placement/db` speaks, as URLs begin.
+DATABASES = ('mysql', 'mariadb', 'sqlite')
 
 
 class ConfigError(cfg.Error):
@@ -55,6 +57,8 @@ def load(
         raise ConfigError(f'The configuration file {", ".join(exc.config_files)} does not exist.{hint}') from exc
     except cfg.Error as exc:
         raise ConfigError(f'{" ".join(str(exc).split())}.') from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f'A configuration file ({PROJECT}.conf or one that was named) is not UTF-8: {exc}.') from exc
     check(conf)
     return conf
 
@@ -127,6 +131,11 @@ def _check_connection(connection: str) -> None:
             '[placement_database] connection is no database URL: expected something like '
             'mysql+pymysql://user:password@host/placement or sqlite:////var/lib/placement/placement.sqlite.'
         ) from exc
+    if dialect.name not in DATABASES:
+        raise ConfigError(
+            f'[placement_database] connection names a database that is not supported, {dialect.name}: '
+            f'it must be one of {", ".join(DATABASES)}.'
+        )
     try:
         dialect.import_dbapi()
     except ImportError as exc:

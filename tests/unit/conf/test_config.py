@@ -141,6 +141,17 @@ class TestMistakes:
             load()
         assert 'secret' not in str(caught.value)
 
+    def test_a_database_that_is_not_supported(self, home: Path) -> None:
+        (home / 'placement.conf').write_text('[placement_database]\nconnection = postgresql://u:secret@host/db\n')
+        with pytest.raises(config.ConfigError, match='postgresql: it must be one of mysql, mariadb, sqlite') as caught:
+            load()
+        assert 'secret' not in str(caught.value)
+
+    def test_a_file_that_is_not_utf8(self, home: Path) -> None:
+        (home / 'placement.conf').write_bytes(CONNECTION.encode() + b'# caf\xe9\n')
+        with pytest.raises(config.ConfigError, match=r'placement.conf.*is not UTF-8'):
+            load()
+
     def test_a_driver_that_is_not_installed(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, 'pymysql', None)
         (home / 'placement.conf').write_text('[placement_database]\nconnection = mysql+pymysql://u:secret@host/db\n')
