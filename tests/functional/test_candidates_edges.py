@@ -45,3 +45,20 @@ def test_capacity_beyond_64_bits(client):
         'VCPU': {'capacity': int(2147483647 * 1e30), 'used': 0},
         'MEMORY_MB': {'capacity': 7, 'used': 0},
     }
+
+
+def test_of_repeated_parameters_the_last_is_checked_and_the_first_counts(client):
+    for name in ('a', 'b'):
+        uuid = client.must('POST', '/resource_providers', {'name': name}).json()['uuid']
+        body = {'resource_provider_generation': 0, 'inventories': {'VCPU': {'total': 1}}}
+        client.must('PUT', f'/resource_providers/{uuid}/inventories', body)
+
+    def found(query):
+        response = client.call('GET', f'/allocation_candidates?{query}')
+        return len(response.json()['allocation_requests']) if response.status_code == 200 else response.status_code
+
+    assert [found(f'resources=VCPU:1&limit={first}&limit={last}') for first, last in ((1, 2), (2, 1))] == [1, 2]
+    assert [found(f'resources=VCPU:1&limit={first}&limit={last}') for first, last in ((1, 'x'), ('x', 1))] == [400, 400]
+    groups = 'resources1=VCPU:1&group_policy={}&group_policy={}'
+    assert found(groups.format('bogus', 'none')) == 2
+    assert found(groups.format('none', 'bogus')) == 400

@@ -205,3 +205,11 @@ def test_interim_inventory_is_old_and_new_together(client, host, child):
     wanted = {consumer: body({host: {'VCPU': 2}, child: {'VGPU': 4}}, 1), other: body({host: {'VCPU': 6}}, 1)}
     assert reshape(client, {host: {'VCPU': 4}, child: {'VGPU': 4}}, wanted).status_code == 204
     assert used(client, host) == {'VCPU': 8}
+
+
+def test_capacity_of_what_is_set_is_not_checked(client):
+    uuid = claims.provider(client, VCPU=1)
+    before = generation(client, uuid)
+    answer = reshape(client, {uuid: {'VCPU': {'total': 100, 'reserved': 200}}})
+    assert answer.status_code == 204
+    assert generation(client, uuid) == before + 2
