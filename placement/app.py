@@ -15,7 +15,7 @@ import webob.exc
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement import auth, errors, microversion, requestlog, routes
+from placement import auth, errors, health, microversion, requestlog, routes
 from placement.context import RequestContext
 from placement.http import JSON, Request
 from placement.requestlog import Environ, WSGIApp
@@ -41,6 +41,8 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
     application = requestlog.RequestLog(application)
     if conf.api.server_timing:
         application = requestlog.ServerTiming(application)
+    if conf.api.healthcheck:
+        application = health.Healthcheck(application, conf)
     return http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
 
 

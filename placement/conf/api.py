@@ -22,4 +22,11 @@ OPTS = [
         'statements of the database, in the search for allocation candidates, in encoding JSON, and in anything '
         'else. Costs some microseconds for each statement; browsers and tracing tools show it.',
     ),
+    cfg.BoolOpt(
+        'healthcheck',
+        default=False,
+        help='Answer GET /healthcheck to everybody, without a token: 200 if the database can be read, else 503. '
+        'Meant for load balancers; not in the request log. The options of oslo.middleware in [healthcheck] apply, '
+        'such as allowed_source_ranges and detailed.',
+    ),
 ]

@@ -18,8 +18,12 @@ OPTIONS = {
         'pybasedir': (cfg.StrOpt, str(CHECKOUT)),
         'state_path': (cfg.StrOpt, '$pybasedir'),
     },
-    # The second is ours.
-    'api': {'auth_strategy': (cfg.StrOpt, 'keystone'), 'server_timing': (cfg.BoolOpt, False)},
+    # All but the first are ours.
+    'api': {
+        'auth_strategy': (cfg.StrOpt, 'keystone'),
+        'server_timing': (cfg.BoolOpt, False),
+        'healthcheck': (cfg.BoolOpt, False),
+    },
     'placement_database': {
         'connection': (cfg.StrOpt, None),
         'connection_parameters': (cfg.StrOpt, ''),
