@@ -4,7 +4,7 @@
 from collections.abc import Callable
 
 from placement.schemas import Schema, Version, VersionedSchema, closed
-from placement.solver.query import FREE_SUFFIXES, GRANULAR, IN_TREE, LIMIT, RESOURCELESS, ROOT_REQUIRED, group_keys
+from placement.solver.query import FREE_SUFFIXES, GRANULAR, IN_TREE, LIMIT, RESOURCELESS, ROOT_REQUIRED, group_patterns
 
 _TEXT: Schema = {'type': 'string'}
 
@@ -24,7 +24,7 @@ def _with_groups(version: Version) -> Callable[[Schema], Schema]:
         for name in ('resources', 'required', 'member_of'):
             schema['properties'].pop(name, None)
         schema['required'] = []
-        schema['patternProperties'] = {group_keys(version): _TEXT}
+        schema['patternProperties'] = dict.fromkeys(group_patterns(version), _TEXT)
         schema['properties']['group_policy'] = {'type': 'string', 'enum': ['none', 'isolate']}
         return schema
 

@@ -27,8 +27,10 @@ RESOURCELESS = (1, 36)
 
 LIMIT = re.compile(r'^[1-9][0-9]*$')
 _NO_SUFFIX = ''
-_NUMBER = '(?:[1-9][0-9]*)?'
-_WORD = '(?:[a-zA-Z0-9_-]{1,64})?'
+# The words of the keys that describe groups, and the fields of `Group` that hold their values.
+_FIELDS = {'resources': 'resources', 'required': 'traits', 'member_of': 'member_of', 'in_tree': 'in_tree'}
+_NUMBER = '([1-9][0-9]*)?'
+_WORD = '([a-zA-Z0-9_-]{1,64})?'
 
 
 @dataclass(frozen=True)
@@ -59,11 +61,22 @@ class CandidateQuery:
     limit: int | None = None
 
 
+def group_patterns(version: Version) -> list[str]:
+    """The regular expressions of the keys that describe groups, one for each word, as clients know them from errors."""
+    return [f'^{word}{_suffix(version)}$' for word in _words(version)]
+
+
 def group_keys(version: Version) -> str:
-    """The regular expression of the keys that describe groups: group 1 is the word, group 2 the suffix."""
-    words = '(resources|required|member_of|in_tree)' if version >= IN_TREE else '(resources|required|member_of)'
-    suffix = _WORD if version >= FREE_SUFFIXES else _NUMBER if version >= GRANULAR else ''
-    return f'^{words}({suffix})$'
+    """All of `group_patterns` in one: group 1 is the word, group 2 the suffix, if any."""
+    return f'^({"|".join(_words(version))}){_suffix(version)}$'
+
+
+def _words(version: Version) -> list[str]:
+    return [word for word in _FIELDS if word != 'in_tree' or version >= IN_TREE]
+
+
+def _suffix(version: Version) -> str:
+    return _WORD if version >= FREE_SUFFIXES else _NUMBER if version >= GRANULAR else '()'
 
 
 def parse(params: Iterable[tuple[str, str]], version: Version) -> CandidateQuery:
@@ -134,7 +147,7 @@ def _groups(values: dict[str, list[str]], version: Version) -> tuple[Group, ...]
     parsed: dict[tuple[str, str], object] = {}
     for key, texts in values.items():
         if match := pattern.match(key):
-            word, suffix = match.groups()
+            word, suffix = match.groups(_NO_SUFFIX)
             parts.setdefault(suffix, {})[word] = texts
             parsed[suffix, word] = _value(word, suffix, texts, version)
     return tuple(
@@ -144,9 +157,6 @@ def _groups(values: dict[str, list[str]], version: Version) -> tuple[Group, ...]
         )
         for suffix, words in parts.items()
     )
-
-
-_FIELDS = {'resources': 'resources', 'required': 'traits', 'member_of': 'member_of', 'in_tree': 'in_tree'}
 
 
 def _value(word: str, suffix: str, texts: list[str], version: Version) -> object:
