@@ -6,6 +6,7 @@ versions made. Reading it top to bottom is reading its history.
 
 import copy
 import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -25,6 +26,8 @@ UUID_KEY_PATTERN = '^[0-9a-fA-F-]{36}$'
 UUID: Schema = {'type': 'string', 'format': 'uuid'}
 GENERATION: Schema = {'type': 'integer'}
 
+# Of so many errors in a body the best is told of: all that a person makes, not all that a machine can.
+_MOST_ERRORS = 1000
 # Longest excerpt of a schema or of a client's data in an error text, in characters.
 _EXCERPT = 1000
 
@@ -70,7 +73,8 @@ class VersionedSchema:
         return _Validator(self._at(since), format_checker=formats)
 
     def _problem(self, value: Any, version: Version, formats: jsonschema.FormatChecker) -> str | None:
-        error = exceptions.best_match(self._validator(self._since(version), formats).iter_errors(value))
+        found = self._validator(self._since(version), formats).iter_errors(value)
+        error = exceptions.best_match(itertools.islice(found, _MOST_ERRORS))
         return None if error is None else _explain(error)
 
     def validate_body(self, value: Any, version: Version) -> Any:

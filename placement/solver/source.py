@@ -93,5 +93,6 @@ def among(column: sa.ColumnElement[int], ids: Sequence[int]) -> sa.ColumnElement
     ordered = sorted(ids)
     portions = [ordered[start : start + _PORTION] for start in range(0, len(ordered), _PORTION)]
     return sa.or_(
-        *(column.in_(sa.bindparam(None, portion, expanding=True, literal_execute=True)) for portion in portions)
+        sa.false(),
+        *(column.in_(sa.bindparam(None, portion, expanding=True, literal_execute=True)) for portion in portions),
     )
