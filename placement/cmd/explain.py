@@ -42,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `explain`."""
     add_query(parser)
     parser.add_argument(
+        '--microversion',
+        default=str(microversion.MAX_VERSION),
+        metavar='1.N',
+        help='the microversion of the request (default: %(default)s)',
+    )
+    parser.add_argument(
         '--host',
         action='append',
         default=[],
@@ -64,12 +70,6 @@ def add_query(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         '--extra-spec', action='append', default=[], metavar='KEY=VALUE', help='of the flavor; may be repeated'
-    )
-    parser.add_argument(
-        '--microversion',
-        default=str(microversion.MAX_VERSION),
-        metavar='1.N',
-        help='the microversion of the request (default: %(default)s)',
     )
 
 

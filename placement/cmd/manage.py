@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement import config, errors
-from placement.cmd import audit, consumers, database, explain, tree
+from placement.cmd import audit, consumers, database, explain, forecast, tree
 from placement.db import migration, online_migrations
 from placement.operator.explain import HostUnknown
 from placement.operator.flavor import FlavorError
@@ -81,7 +81,7 @@ def _sentence(exc: Exception) -> str:
 
 def _add_parsers(conf: cfg.ConfigOpts, commands: Any) -> None:
     _add_db(conf, commands)
-    for module in (explain, tree, consumers, audit):
+    for module in (explain, forecast, tree, consumers, audit):
         name = module.__name__.rpartition('.')[2]
         parser = commands.add_parser(
             name,
