@@ -117,7 +117,7 @@ def _hosts(connection: sa.Connection, more: Mapping[int, int]) -> list[Place]:
     """The hosts in their order, with their names."""
     columns = resource_providers.c
     statement = sa.select(columns.id, columns.uuid, columns.name).where(among(columns.id, list(more)))
-    found = {row.id: row for row in connection.execute(statement)} if more else {}
+    found = {row.id: row for row in connection.execute(statement)}
     return [Place(found[key].uuid, found[key].name or '', 1, count) for key, count in more.items()]
 
 
@@ -131,7 +131,7 @@ def _aggregates(connection: sa.Connection, more: Mapping[int, int]) -> list[Plac
     )
     trees: Counter[str] = Counter()
     sums: Counter[str] = Counter()
-    for uuid, provider_id in connection.execute(statement) if more else ():
+    for uuid, provider_id in connection.execute(statement):
         trees[uuid] += 1
         sums[uuid] += more[provider_id]
     return [
