@@ -210,17 +210,39 @@ def _run(work: Callable[[sa.Connection], T], write: bool) -> T:
 
 
 def _commit(transaction: sa.RootTransaction) -> None:
+    connection = transaction.connection
     try:
         transaction.commit()
-    except db_exc.DBConnectionError as exc:
-        # Whether the database still did it is unknown: trying again could do it twice.
+    except Exception as exc:
+        if not connection.invalidated:
+            _abandon(connection)
+        if isinstance(exc, db_exc.DBDeadlock) or _is_sqlite_busy(exc):
+            raise  # it was certainly not done
+        LOG.error('Whether a write was committed is unknown: %s', _cause(exc))
+        # Trying again could do it twice.
         raise errors.DatabaseUnavailable() from exc
 
 
+def _abandon(connection: sa.Connection) -> None:
+    """End the transaction of a COMMIT that failed. SQLAlchemy takes it for over, but to SQLite it may not be, and the
+    next request would find itself in it."""
+    try:
+        connection.connection.rollback()
+    except Exception:
+        connection.invalidate()
+
+
 def _is_transient(exc: BaseException) -> bool:
-    return isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBConnectionError) or _is_sqlite_busy(
-        exc
+    return (
+        isinstance(exc, db_exc.DBDeadlock | db_exc.DBDuplicateEntry | db_exc.DBConnectionError)
+        or _is_interrupted(exc)
+        or _is_sqlite_busy(exc)
     )
+
+
+def _is_interrupted(exc: BaseException) -> bool:
+    """MariaDB: the server shuts down, or somebody killed the statement."""
+    return isinstance(exc, sa.exc.OperationalError) and exc.orig is not None and exc.orig.args[:1] in ((1053,), (1317,))
 
 
 def _is_sqlite_busy(exc: BaseException) -> bool:

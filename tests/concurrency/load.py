@@ -162,10 +162,10 @@ def run(
             if meanwhile is not None:
                 stop.set()
         calls = [call for life in lives for call in life.result()]
+    world.calls += calls
     allowed = {200, 201, 204, 400, 404, 409} | ({0, 503} if meanwhile is not None else set())
     world.faults += [str(call) for call in calls if call.status not in allowed]
     assert not world.faults, '\n'.join(world.faults[:10])
-    world.calls += calls
 
 
 def wait_until_served(url: str, seconds: float = 30) -> float:

@@ -13,21 +13,11 @@ from pathlib import Path
 
 from tests import databases, invariants, live, processes, service
 from tests.concurrency import history, load
+from tests.concurrency.workers import workers
 
 # A process that dies loses nothing of these; a machine may.
 DURABLE = ('--innodb-flush-log-at-trx-commit=2', '--innodb-doublewrite=1')
 SECONDS = float(os.environ.get('PLACEMENT_TEST_HISTORY_SECONDS', '5'))
-
-
-def workers(directory):
-    """The process ids of the workers whose server has its configuration in `directory`."""
-    mark = f'OS_PLACEMENT_CONFIG_DIR={directory}'.encode()
-    parents = {}
-    for process in Path('/proc').iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            if mark in (process / 'environ').read_bytes().split(b'\0'):
-                parents[int(process.name)] = int((process / 'stat').read_text().rpartition(')')[2].split()[1])
-    return [pid for pid, parent in parents.items() if parent in parents]
 
 
 def test_workers_killed(database, tmp_path):

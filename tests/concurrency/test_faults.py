@@ -1,6 +1,7 @@
 """The database goes away, in all the ways it can: clients hear 503 and when to come back, or notice nothing; no write
 is half done; and the service needs nobody to work again."""
 
+import sqlite3
 import time
 
 import pytest
@@ -164,6 +165,25 @@ def test_read_only_file(client, database):
         answer = reader.call('PUT', f'/allocations/{new_uuid()}', body({host: {'VCPU': 1}}))
         assert unavailable(answer), answer.text
         assert generation(reader, host) == 1
+
+
+@ONLY_SQLITE
+def test_locked_at_the_commit(client, database, monkeypatch):
+    """SQLite then leaves the transaction open, with its lock: it is ended, and done again."""
+    host = claims.provider(client, VCPU=8)
+    dialect = engine.get_engine().dialect
+    commit = dialect.do_commit
+    failures = iter([sqlite3.OperationalError('database is locked')])
+
+    def fail_once(connection):
+        if failure := next(failures, None):
+            raise failure
+        commit(connection)
+
+    monkeypatch.setattr(dialect, 'do_commit', fail_once)
+    assert claims.put(client, new_uuid(), {host: {'VCPU': 1}}).status_code == 204
+    assert claims.used(client, host) == {'VCPU': 1}
+    invariants.check(database.url)
 
 
 @ONLY_SQLITE
