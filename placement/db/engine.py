@@ -79,8 +79,9 @@ class _Pool(CreateEnginePlugin):
             kwargs['connect_args'] = {**kwargs['connect_args'], 'check_same_thread': False}
 
     def update_url(self, url: sa.URL) -> sa.URL:
-        """The URL without the mark that brought us here."""
-        return url.difference_update_query(['plugin'])
+        """The URL without the mark that brought us here; and mariadb:// as mysql://, the one that oslo.db knows."""
+        url = url.difference_update_query(['plugin'])
+        return url.set(drivername=url.drivername.replace('mariadb', 'mysql', 1))
 
 
 plugins.register(_Pool.NAME, __name__, _Pool.__name__)
