@@ -11,15 +11,18 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 from tests import databases, invariants, live, processes, service
 from tests.concurrency import history, load
 from tests.concurrency.workers import workers
 
 # A process that dies loses nothing of these; a machine may.
 DURABLE = ('--innodb-flush-log-at-trx-commit=2', '--innodb-doublewrite=1')
-SECONDS = float(os.environ.get('PLACEMENT_TEST_HISTORY_SECONDS', '5'))
+SECONDS = float(os.environ.get('PLACEMENT_TEST_HISTORY_SECONDS', '4'))
 
 
+@pytest.mark.parametrize('database', ['mariadb', pytest.param('sqlite', marks=pytest.mark.soak)], indirect=True)
 def test_workers_killed(database, tmp_path):
     with live.serve(database.url, tmp_path, workers=2, threads=8) as url:
         world = load.build(url)

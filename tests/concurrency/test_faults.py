@@ -43,7 +43,9 @@ def unavailable(answer):
 
 
 @ONLY_MARIADB
-@pytest.mark.parametrize('how', [BEFORE, AFTER, MIDST])
+@pytest.mark.parametrize(
+    'how', [AFTER, pytest.param(BEFORE, marks=pytest.mark.soak), pytest.param(MIDST, marks=pytest.mark.soak)]
+)
 @pytest.mark.parametrize(
     'name',
     [

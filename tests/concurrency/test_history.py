@@ -8,7 +8,7 @@ from tests import invariants, live
 from tests.concurrency import history, load
 from tests.concurrency.history import Call
 
-SECONDS = float(os.environ.get('PLACEMENT_TEST_HISTORY_SECONDS', '8'))
+SECONDS = float(os.environ.get('PLACEMENT_TEST_HISTORY_SECONDS', '6'))
 
 
 def test_history(database, tmp_path):
