@@ -121,7 +121,8 @@ def replace(claims: Sequence[Claim], *, attempts: int, unknown_class: UnknownCla
     def work(connection: sa.Connection) -> None:
         uuids = named(claims)
         providers = resource_provider.lock(connection, uuids) if uuids else {}
-        apply(connection, claims, providers, unknown_class=unknown_class, race=errors.AllocationRace())
+        consumers = check(connection, claims, providers)
+        apply(connection, claims, consumers, providers, unknown_class=unknown_class, race=errors.AllocationRace())
 
     try:
         if attempts == 0:
@@ -150,23 +151,35 @@ def named(claims: Iterable[Claim]) -> set[str]:
     return {uuid for claim in claims for uuid in claim.amounts}
 
 
+def check(connection: sa.Connection, claims: Sequence[Claim], providers: Mapping[str, Provider]) -> dict[str, Consumer]:
+    """The consumers of claims as they are, for `apply`.
+
+    Raises errors.ConsumerGenerationConflict, errors.AllocationProviderUnknown; these come before any other mistake.
+    """
+    consumers = consumers_of.load(connection, [claim.consumer for claim in claims])
+    for claim in claims:
+        consumers_of.check_generation(consumers[claim.consumer], claim)
+    for uuid in (uuid for claim in claims for uuid in claim.amounts):
+        if uuid not in providers:
+            raise errors.AllocationProviderUnknown(uuid=uuid)
+    return consumers
+
+
 def apply(
     connection: sa.Connection,
     claims: Sequence[Claim],
+    consumers: Mapping[str, Consumer],
     providers: Mapping[str, Provider],
     *,
     unknown_class: UnknownClass,
     race: errors.PlacementError,
 ) -> set[int]:
-    """`replace` within a write transaction that has locked the named `providers` (those that exist, by uuid).
+    """`replace` within a write transaction that has locked the named `providers` (by uuid) and then done `check`.
 
     Returns the ids of all providers that it bumped, once each.
 
     Raises engine.retry(race) if a provider changed in spite of the lock, and what `replace` raises.
     """
-    consumers = consumers_of.load(connection, [claim.consumer for claim in claims])
-    for claim in claims:
-        consumers_of.check_generation(consumers[claim.consumer], claim)
     wants = _wants(claims, providers)
     used = dict.fromkeys(want.provider for want in wants)
     stocks = fit.read_stocks(connection, used) if used else {}
@@ -185,17 +198,13 @@ def apply(
 
 
 def _wants(claims: Iterable[Claim], providers: Mapping[str, Provider]) -> list[fit.Want]:
-    """All amounts in the order of the request. Raises errors.AllocationProviderUnknown."""
-    wants = []
-    for claim in claims:
-        for uuid, amounts in claim.amounts.items():
-            if uuid not in providers:
-                raise errors.AllocationProviderUnknown(uuid=uuid)
-            wants += [
-                fit.Want(claim.consumer, providers[uuid], resource_class, amount)
-                for resource_class, amount in amounts.items()
-            ]
-    return wants
+    """All amounts in the order of the request."""
+    return [
+        fit.Want(claim.consumer, providers[uuid], resource_class, amount)
+        for claim in claims
+        for uuid, amounts in claim.amounts.items()
+        for resource_class, amount in amounts.items()
+    ]
 
 
 def _rewrite(

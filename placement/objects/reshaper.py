@@ -33,13 +33,14 @@ def reshape(new: Mapping[str, NewInventory], claims: Sequence[Claim]) -> None:
     the other.
 
     Raises errors.ReshapeProviderNotFound, errors.ReshapeGenerationConflict, errors.ReshapeClassUnknown,
-    errors.InventoryInUse, errors.ReshapeRace, and what `allocation.apply` raises.
+    errors.InventoryInUse, errors.ReshapeRace, and what `allocation.check` and `allocation.apply` raise.
     """
 
     def work(connection: sa.Connection) -> None:
         providers = resource_provider.lock(connection, allocation.named(claims) | new.keys())
         for uuid, wanted in new.items():
             _check(uuid, providers.get(uuid), wanted)
+        consumers = allocation.check(connection, claims, providers) if claims else {}
 
         def set_inventories(uuids: Iterable[str], keep_others: bool) -> None:
             inventory.replace_several(
@@ -58,7 +59,12 @@ def reshape(new: Mapping[str, NewInventory], claims: Sequence[Claim]) -> None:
             providers = _advanced(providers, {providers[uuid].id for uuid in growing})
         if claims:
             changed = allocation.apply(
-                connection, claims, providers, unknown_class=errors.ReshapeClassUnknown, race=errors.ReshapeRace()
+                connection,
+                claims,
+                consumers,
+                providers,
+                unknown_class=errors.ReshapeClassUnknown,
+                race=errors.ReshapeRace(),
             )
             providers = _advanced(providers, changed)
         set_inventories(new, keep_others=False)

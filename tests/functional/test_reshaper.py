@@ -213,3 +213,19 @@ def test_capacity_of_what_is_set_is_not_checked(client):
     answer = reshape(client, {uuid: {'VCPU': {'total': 100, 'reserved': 200}}})
     assert answer.status_code == 204
     assert generation(client, uuid) == before + 2
+
+
+def test_consumers_and_providers_are_looked_at_before_classes(client, host, child):
+    """Of several mistakes, that of the consumers is told of first, then an unknown provider (http.md 6.6)."""
+    consumer = claims.consumer(client, {host: {'VCPU': 2}})
+    unknown_class = {host: {'VCPU': 8, 'CUSTOM_NOPE': 1}}
+    answer = reshape(client, unknown_class, {consumer: body({host: {'VCPU': 2}}, 7)})
+    assert (answer.status_code, code(answer)) == (409, 'placement.concurrent_update')
+    assert 'consumer generation conflict' in detail(answer)
+    answer = reshape(client, unknown_class, {consumer: body({new_uuid(): {'VCPU': 2}}, 1)})
+    assert answer.status_code == 400
+    assert 'that does not exist' in detail(answer)
+    answer = reshape(client, unknown_class, {consumer: body({host: {'VCPU': 2}}, 1)})
+    assert answer.status_code == 400
+    assert 'No such resource class CUSTOM_NOPE' in detail(answer)
+    assert held(client, consumer) == {host: {'VCPU': 2}}
