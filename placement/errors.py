@@ -166,7 +166,7 @@ class InternalError(PlacementError):
 
 
 class DatabaseUnavailable(PlacementError):
-    """503: the database cannot be reached at present; nothing was changed, the client may try again."""
+    """503: the database cannot be used at present. Nothing was changed, unless the answer to a COMMIT was lost."""
 
     status = 503
     text = 'The database of the service is not available at present. Please try again.'
