@@ -30,21 +30,6 @@ def _effective_ratio_mysql(element: effective_ratio, visitor: Any, **kwargs: Any
     return f'(CONCAT({visitor.process(element.clauses, **kwargs)}) + 0e0)'
 
 
-def insert_if_absent(
-    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], unique: sa.Column[Any]
-) -> None:
-    """Insert the rows whose `unique` value is not there yet, in one statement; what equality means is the database's.
-
-    Rows that another transaction is inserting are waited for. They may be newer than the snapshot of this transaction:
-    read them with a lock.
-    """
-    if connection.dialect.name == 'sqlite':
-        connection.execute(sqlite.insert(table).values(rows).on_conflict_do_nothing())
-    else:
-        # Not INSERT IGNORE, which also makes warnings of truncated and unstorable text.
-        connection.execute(mysql.insert(table).values(rows).on_duplicate_key_update({unique.name: unique}))
-
-
 def replace_rows(
     connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], columns: Collection[str]
 ) -> None:

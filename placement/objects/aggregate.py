@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from placement import errors
-from placement.db import dialect, engine, tables
+from placement.db import engine, tables, upsert
 from placement.objects import resource_provider
 from placement.objects.resource_provider import Provider
 
@@ -64,7 +64,7 @@ def _ids(connection: sa.Connection, aggregates: Sequence[str]) -> set[int]:
     if missing:
         now = engine.utcnow()
         rows = [{'uuid': uuid, 'created_at': now} for uuid in missing]
-        dialect.insert_if_absent(connection, tables.placement_aggregates, rows, _AGGREGATES.uuid)
+        upsert.insert_absent(connection, tables.placement_aggregates, rows)
         found = {row.uuid: row.id for row in connection.execute(statement.with_for_update(read=True))}
     return set(found.values())
 
