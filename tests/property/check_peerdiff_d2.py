@@ -5,10 +5,10 @@ can not tell that from a mistake of ours, so this asks the oracle. For each find
 builds the same cloud again, from the finding's seed, profile and step, and reads it back; then the service's answer has
 to be the oracle's.
 
-    python -m tests.property.check_peerdiff_d2 REPORT --a URL --b URL [--peerdiff FOLDER]
+    python -m tests.property.check_peerdiff_d2 REPORT --a URL --b URL [--no-oddities] [--peerdiff FOLDER]
 
-REPORT is what peerdiff wrote with --report, run on the same servers (a: the reference, b: this service) and with the
-default --noise and --skip. Both are emptied. The exit status is 0 if each finding is of this kind and answered rightly.
+REPORT is what peerdiff wrote with --report, run on the same servers (a: the reference, b: this service), with the same
+--no-oddities and the default --noise and --skip. Both are emptied. The exit status is 0 if each finding is of this kind and answered rightly.
 """
 
 import argparse
@@ -83,10 +83,12 @@ def judge(side: Any, request: Any) -> str | None:
     return None
 
 
-def check(report: Mapping[str, Any], urls: tuple[str, str], tool: pathlib.Path) -> bool:
+def check(report: Mapping[str, Any], urls: tuple[str, str], tool: pathlib.Path, oddities: bool = True) -> bool:
     """Judge all findings of a report, one line for each; whether all of them are decided."""
     sys.path.insert(0, str(tool.parent))
-    wire, state, generate = (importlib.import_module(f'{tool.name}.{name}') for name in ('wire', 'state', 'generate'))
+    wire, state, generate, hostile = (
+        importlib.import_module(f'{tool.name}.{name}') for name in ('wire', 'state', 'generate', 'hostile')
+    )
     sequences: dict[tuple[int, str], dict[int, Mapping[str, Any]]] = defaultdict(dict)
     wrong = 0
     for finding in report['findings']:
@@ -100,7 +102,7 @@ def check(report: Mapping[str, Any], urls: tuple[str, str], tool: pathlib.Path) 
         state.wipe(pair)
         for side in (pair.a, pair.b):
             side.chosen.clear()
-        generator = generate.Generator(seed, profile)
+        generator = generate.Generator(seed, profile, skip=() if oddities else hostile.ODDITIES)
         for step in range(max(findings) + 1):
             request = generator.next_request()
             # The tool's next step depends on what a answered.
@@ -122,8 +124,10 @@ def main() -> int:
     parser.add_argument('--a', required=True, help='the URL of the reference')
     parser.add_argument('--b', required=True, help='the URL of this service')
     parser.add_argument('--peerdiff', type=pathlib.Path, default=BESIDE, help='the folder of the tool')
+    parser.add_argument('--no-oddities', action='store_true', help='as the tool was told')
     options = parser.parse_args()
-    return 0 if check(json.loads(options.report.read_text()), (options.a, options.b), options.peerdiff) else 1
+    report, urls = json.loads(options.report.read_text()), (options.a, options.b)
+    return 0 if check(report, urls, options.peerdiff, not options.no_oddities) else 1
 
 
 if __name__ == '__main__':
