@@ -8,7 +8,8 @@ to be the oracle's.
     python -m tests.property.check_peerdiff_d2 REPORT --a URL --b URL [--no-oddities] [--peerdiff FOLDER]
 
 REPORT is what peerdiff wrote with --report, run on the same servers (a: the reference, b: this service), with the same
---no-oddities and the default --noise and --skip. Both are emptied. The exit status is 0 if each finding is of this kind and answered rightly.
+--no-oddities and the default --noise and --skip. Both are emptied. The exit status is 0 if each finding is of this kind
+and answered rightly.
 """
 
 import argparse
