@@ -15,7 +15,7 @@ import webob.exc
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement import auth, errors, health, microversion, requestlog, routes
+from placement import auth, errors, health, metrics, microversion, requestlog, routes
 from placement.context import RequestContext
 from placement.http import JSON, Request
 from placement.requestlog import Environ, WSGIApp
@@ -33,6 +33,7 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
 
     `prepare` gets the database ready; it is called now, and if the database is away now, again by the first requests.
     """
+    metrics.start(conf)
     application: WSGIApp = Api(conf, prepare)
     application = Identified(application)
     application = auth.wrap(application, conf)
@@ -41,6 +42,7 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
     application = requestlog.RequestLog(application)
     if conf.api.server_timing:
         application = requestlog.ServerTiming(application)
+    application = metrics.measured(application)
     if conf.api.healthcheck:
         application = health.Healthcheck(application, conf)
     return http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
@@ -182,6 +184,7 @@ def _version_headers(version: microversion.Version) -> list[tuple[str, str]]:
 def _error_response(exc: errors.PlacementError, environ: Environ) -> WSGIApp:
     """The response that tells of an error, in the form that the caller accepts (http.md 1.5, 2.3, 2.7)."""
     version = environ.get('placement.microversion')
+    environ['placement.error'] = exc
 
     def to_json(body: str, status: str, title: str, environ: Environ) -> dict[str, Any]:
         error: dict[str, Any] = {

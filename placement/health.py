@@ -19,6 +19,8 @@ from placement.requestlog import Environ, WSGIApp
 PATH = '/healthcheck'
 # The name of the entry point of `DatabaseCheck`.
 BACKEND = 'placement_database'
+# What a read raises when the database cannot be read.
+UNREADABLE = (errors.PlacementError, db_exc.DBError, sa.exc.SQLAlchemyError)
 
 
 class Healthcheck:
@@ -45,6 +47,6 @@ class DatabaseCheck(pluginbase.HealthcheckBaseExtension):
         statement = sa.select(tables.resource_providers.c.id).limit(1)
         try:
             engine.read(lambda connection: connection.scalar(statement))
-        except (errors.PlacementError, db_exc.DBError, sa.exc.SQLAlchemyError):
+        except UNREADABLE:
             return pluginbase.HealthcheckResult(available=False, reason='The database cannot be read')
         return pluginbase.HealthcheckResult(available=True, reason='OK')

@@ -1,8 +1,9 @@
-"""Where the time of an answer goes, for the header Server-Timing (`[api] server_timing`, off by default).
+"""Where the time of an answer goes, for the header Server-Timing (`[api] server_timing`) and the metrics, both off by
+default.
 
-`requestlog.ServerTiming` measures with a `Clock` for each request. Code that takes its time says so:
-`with timing.part('encode'): …`; `watch`, called by `db/engine.py`, sees the statements. Without a clock they do
-nothing.
+`requestlog.ServerTiming` and `placement.prometheus` measure with a `Clock` for each request. Code that takes its time
+says so: `with timing.part('encode'): …`; `watch`, called by `db/engine.py`, sees the statements. Without a clock they
+do nothing.
 """
 
 import contextlib
@@ -22,10 +23,15 @@ class Clock:
         self.running: list[str] = []
         self.last = time.perf_counter()
 
+    def parts(self) -> dict[str, float]:
+        """The seconds so far, by part."""
+        self._lap()
+        return self.seconds
+
     def header(self) -> str:
         """The seconds so far as the value of a Server-Timing header, which counts in milliseconds."""
-        self._lap()
-        parts = {'total': sum(self.seconds.values()), **self.seconds}
+        seconds = self.parts()
+        parts = {'total': sum(seconds.values()), **seconds}
         return ', '.join(f'{name};dur={seconds * 1000:.2f}' for name, seconds in parts.items())
 
     def _lap(self) -> None:
@@ -50,7 +56,12 @@ _clock: contextvars.ContextVar[Clock | None] = contextvars.ContextVar('placement
 
 @contextlib.contextmanager
 def measuring() -> Iterator[Clock]:
-    """A clock for the request that this thread answers in the block; what is no part counts as `other`."""
+    """A clock for the request that this thread answers in the block, the one that already measures it if there is one;
+    what is no part counts as `other`."""
+    running = _clock.get()
+    if running is not None:
+        yield running
+        return
     clock = Clock()
     token = _clock.set(clock)
     clock.start('other')

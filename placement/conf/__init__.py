@@ -6,9 +6,9 @@ defaults and choices are a public interface that deployment tools write to, incl
 
 from oslo_config import cfg
 
-from placement.conf import api, base, database, libraries, paths, placement, workarounds
+from placement.conf import api, base, database, libraries, metrics, paths, placement, workarounds
 
-MODULES = (base, paths, api, database, placement, workarounds)
+MODULES = (base, paths, api, database, placement, workarounds, metrics)
 
 
 def register_opts(conf: cfg.ConfigOpts) -> None:

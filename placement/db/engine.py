@@ -20,7 +20,7 @@ from oslo_db.sqlalchemy import enginefacade
 from sqlalchemy.dialects import plugins
 from sqlalchemy.engine import CreateEnginePlugin
 
-from placement import errors, timing
+from placement import errors, metrics, timing
 from placement.db import checksum
 
 LOG = logging.getLogger(__name__)
@@ -104,6 +104,7 @@ def _prepare(engine: sa.Engine) -> None:
     if engine.dialect.name == 'sqlite':
         _prepare_sqlite(engine)
     timing.watch(engine)
+    metrics.watch(engine)
 
 
 context_manager.append_on_engine_create(_prepare)
@@ -264,6 +265,7 @@ def _attempt(once: Callable[[], T], attempts: int, exhausted: Callable[[], error
                     # Lost while it waited in the pool, most likely. The others that waited are given up by now, so
                     # that the next is a new one; this try does not count.
                     reconnected = True
+                    metrics.retried(exc)
                     continue
                 attempts -= 1
                 if isinstance(exc, db_exc.RetryRequest):
@@ -271,6 +273,7 @@ def _attempt(once: Callable[[], T], attempts: int, exhausted: Callable[[], error
                         raise exc.inner_exc from exc
                 elif attempts == 0 or is_late or not _is_transient(exc):
                     raise
+                metrics.retried(exc)
             time.sleep(random.uniform(0, pause))
             pause = min(2 * pause, LONGEST_PAUSE)
 

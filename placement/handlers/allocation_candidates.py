@@ -5,7 +5,7 @@ import random
 import webob
 from oslo_config import cfg
 
-from placement import solver, timing
+from placement import metrics, solver, timing
 from placement.db import engine
 from placement.http import Request, json_response
 
@@ -20,6 +20,7 @@ def list_all(request: Request) -> webob.Response:
     settings = _settings(request.conf)
     with timing.part('search'):
         result = engine.read(lambda connection: solver.candidates(connection, query, settings, _RANDOM, _MIRROR))
+    metrics.searched(len(result), result.steps)
     with timing.part('encode'):
         body = solver.render.body(result)
     return json_response(request, body, last_modified=engine.utcnow())
