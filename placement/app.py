@@ -5,19 +5,19 @@ negotiation of the version, look-up of the route, what the route demands, the ha
 become responses.
 """
 
+import functools
 import logging
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import webob
 import webob.exc
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
 from placement import auth, errors, health, metrics, microversion, requestlog, routes
 from placement.context import RequestContext
-from placement.http import JSON, Request
+from placement.http import JSON, Request, Response
 from placement.requestlog import Environ, WSGIApp
 
 # Names that operators filter by (service.md 5.2).
@@ -45,7 +45,9 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
     application = metrics.measured(application)
     if conf.api.healthcheck:
         application = health.Healthcheck(application, conf)
-    return http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
+    if conf.oslo_middleware.enable_proxy_headers_parsing:
+        application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
+    return application
 
 
 class Identified:
@@ -92,7 +94,7 @@ class Api:
             response = _error_response(errors.InternalError(), environ)
         return response(environ, start_response)
 
-    def _answer(self, request: Request) -> webob.Response:
+    def _answer(self, request: Request) -> Response:
         environ = request.environ
         request.version = environ['placement.microversion'] = microversion.negotiate(
             environ.get('HTTP_OPENSTACK_API_VERSION')
@@ -172,6 +174,7 @@ def _check_media_types(route: routes.Route, request: Request) -> None:
         raise errors.OnlyJson()
 
 
+@functools.cache
 def _version_headers(version: microversion.Version) -> list[tuple[str, str]]:
     # `vary` goes with every answer that depends on the version; the reference leaves it out of some
     # (docs/differences.md).

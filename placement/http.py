@@ -2,8 +2,10 @@
 http.md 2)."""
 
 import datetime
+import http
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from email.utils import format_datetime
 from typing import Any
 
 import orjson
@@ -19,6 +21,7 @@ from placement.schemas import VersionedSchema
 JSON = 'application/json'
 # From this version on, answers say how old they are (http.md 2.9).
 CACHE_HEADERS_SINCE = (1, 15)
+_STATUS_LINES = {status.value: f'{status.value} {status.phrase}' for status in http.HTTPStatus}
 
 
 class Request(webob.BaseRequest):
@@ -70,6 +73,27 @@ class Request(webob.BaseRequest):
         return self.script_name + path
 
 
+class Response:
+    """An answer, and the WSGI application that sends it.
+
+    `app_iter` are the parts of the body, which may be made while they are sent: then `content_length` is None. PERF: a
+    response of webob does more, and takes twenty times as long.
+    """
+
+    def __init__(self, status: int, body: bytes = b'') -> None:
+        self.status = status
+        self.headers: list[tuple[str, str]] = []
+        self.app_iter: Iterable[bytes] = [body]
+        self.content_length: int | None = len(body)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """Send it."""
+        if self.content_length is not None:
+            self.headers.append(('content-length', str(self.content_length)))
+        start_response(_STATUS_LINES[self.status], self.headers)
+        return self.app_iter
+
+
 def parse_json(raw: bytes) -> Any:
     """The value that a JSON text in UTF-8 stands for. Raises errors.MalformedJson."""
     try:
@@ -101,7 +125,7 @@ def json_response(
     cached: bool = True,
     status: int = 200,
     location: str | None = None,
-) -> webob.Response:
+) -> Response:
     """An answer with a JSON body (`bytes` are taken as encoded already).
 
     `cached`: the route shows its age (http.md 2.9) by `last_modified`, a naive UTC time, or not at all where that is
@@ -109,7 +133,8 @@ def json_response(
     """
     with timing.part('encode'):
         raw = body if isinstance(body, bytes) else dump_json(body)
-    response = webob.Response(raw, status=status, content_type=JSON, charset=None)
+    response = Response(status, raw)
+    response.headers.append(('content-type', JSON))
     if location is not None:
         _set_location(request, response, location)
     if cached:
@@ -117,26 +142,25 @@ def json_response(
     return response
 
 
-def empty_response(request: Request, *, status: int = 204, location: str | None = None) -> webob.Response:
+def empty_response(request: Request, *, status: int = 204, location: str | None = None) -> Response:
     """An answer without a body, and so without a content type."""
-    response = webob.Response(status=status)
-    del response.content_type
-    response.content_length = 0
+    response = Response(status)
     if location is not None:
         _set_location(request, response, location)
     return response
 
 
-def _set_location(request: Request, response: webob.Response, path: str) -> None:
-    response.location = request.host_url + request.href(path)
+def _set_location(request: Request, response: Response, path: str) -> None:
+    response.headers.append(('location', request.host_url + request.href(path)))
 
 
-def set_cache_headers(request: Request, response: webob.Response, last_modified: datetime.datetime | None) -> None:
+def set_cache_headers(request: Request, response: Response, last_modified: datetime.datetime | None) -> None:
     """Say how old the answer is, from 1.15 on; `last_modified` is a naive UTC time, None leaves that header out."""
     if request.version >= CACHE_HEADERS_SINCE:
-        response.cache_control = 'no-cache'
+        response.headers.append(('cache-control', 'no-cache'))
         if last_modified is not None:
-            response.last_modified = last_modified.replace(tzinfo=datetime.UTC)
+            text = format_datetime(last_modified.replace(tzinfo=datetime.UTC), usegmt=True)
+            response.headers.append(('last-modified', text))
 
 
 def newest(rows: Iterable[Any], default: datetime.datetime | None = None) -> datetime.datetime | None:

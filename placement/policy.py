@@ -6,6 +6,7 @@ either all rules of a file or all rules of the next, never a state in between, a
 
 import logging
 import threading
+import time
 from collections.abc import Hashable, Mapping, MutableMapping
 from typing import Any
 
@@ -19,6 +20,9 @@ LOG = logging.getLogger(__name__)
 
 # Decisions remembered for one state of the rules; beyond that all are forgotten.
 MAX_DECISIONS = 4096
+
+# Seconds after which the files are looked at again. PERF: to look is a dozen system calls.
+LOOK_AGAIN = 1.0
 
 # Checks whose outcome depends on nothing but target and credentials.
 _PURE_CHECKS = tuple(type(policy.RuleDefault('example', text).check) for text in ('role:x', 'user_id:x', '@', '!'))
@@ -91,11 +95,16 @@ class _Policy:
             raise config.ConfigError(_unreadable(conf, exc)) from exc
         self._rule_set = _RuleSet(self.enforcer.rules, conf)
         self._fault: str | None = None
+        self._looked = time.monotonic()
         self._lock = threading.Lock()
 
     def current(self) -> _RuleSet:
-        """The rules as the files have them now. While a file cannot be read, the rules before stay in force."""
+        """The rules as the files had them at the last look. While a file cannot be read, the rules before stay in
+        force."""
+        if time.monotonic() - self._looked < LOOK_AGAIN:
+            return self._rule_set
         with self._lock:
+            self._looked = time.monotonic()
             try:
                 self.enforcer.load_rules(force_reload=self._fault is not None)
             except _UNREADABLE as exc:

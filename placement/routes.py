@@ -8,8 +8,6 @@ gives: `body` – the schema of its JSON body, other media types are 415; `query
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import webob
-
 from placement.handlers import (
     aggregates,
     allocation_candidates,
@@ -23,7 +21,7 @@ from placement.handlers import (
     traits,
     usages,
 )
-from placement.http import Request
+from placement.http import Request, Response
 from placement.microversion import MAX_VERSION, MIN_VERSION
 from placement.schemas import VersionedSchema
 from placement.schemas import aggregate as aggregate_schemas
@@ -36,7 +34,7 @@ from placement.schemas import resource_provider as provider_schemas
 from placement.schemas import trait as trait_schemas
 from placement.schemas import usage as usage_schemas
 
-Handler = Callable[[Request], webob.Response]
+Handler = Callable[[Request], Response]
 
 
 @dataclass(frozen=True)

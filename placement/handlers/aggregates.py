@@ -2,23 +2,21 @@
 
 from collections.abc import Sequence
 
-import webob
-
 from placement.db.engine import utcnow
 from placement.handlers.provider_body import provider_body
-from placement.http import Request, json_response
+from placement.http import Request, Response, json_response
 from placement.objects import aggregate
 
 GENERATION_SINCE = (1, 19)
 
 
-def show(request: Request) -> webob.Response:
+def show(request: Request) -> Response:
     """The aggregates that a provider is in."""
     provider, aggregates = aggregate.list_of_provider(request.segments['uuid'])
     return _render(request, aggregates, provider.generation)
 
 
-def replace(request: Request) -> webob.Response:
+def replace(request: Request) -> Response:
     """Put a provider in exactly these aggregates; from 1.19 on only at the given generation."""
     body = provider_body(request)
     with_generation = request.version >= GENERATION_SINCE
@@ -29,7 +27,7 @@ def replace(request: Request) -> webob.Response:
     return _render(request, aggregates, generation)
 
 
-def _render(request: Request, aggregates: Sequence[str], generation: int) -> webob.Response:
+def _render(request: Request, aggregates: Sequence[str], generation: int) -> Response:
     body: dict[str, object] = {'aggregates': aggregates}
     if request.version >= GENERATION_SINCE:
         body['resource_provider_generation'] = generation

@@ -6,11 +6,9 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-import webob
-
 from placement import errors
 from placement.db.engine import utcnow
-from placement.http import Request, empty_response, json_response
+from placement.http import Request, Response, empty_response, json_response
 from placement.objects import allocation
 from placement.objects.allocation import Allocation
 from placement.objects.consumer import UNKNOWN_TYPE, Claim, canonical
@@ -22,7 +20,7 @@ CONSUMER_GENERATION_SINCE = (1, 28)
 CONSUMER_TYPE_SINCE = (1, 38)
 
 
-def show_of_provider(request: Request) -> webob.Response:
+def show_of_provider(request: Request) -> Response:
     """What is held of one provider, by consumer."""
     provider, held = allocation.of_provider(request.segments['uuid'])
     shown: dict[str, dict[str, Any]] = {}
@@ -35,7 +33,7 @@ def show_of_provider(request: Request) -> webob.Response:
     return json_response(request, body, last_modified=_newest(held))
 
 
-def show(request: Request) -> webob.Response:
+def show(request: Request) -> Response:
     """What one consumer holds, by provider; an unknown consumer holds nothing."""
     held = allocation.of_consumer(request.segments['consumer_uuid'])
     shown: dict[str, dict[str, Any]] = {}
@@ -48,7 +46,7 @@ def show(request: Request) -> webob.Response:
     return json_response(request, body, last_modified=_newest(held))
 
 
-def replace(request: Request) -> webob.Response:
+def replace(request: Request) -> Response:
     """Let one consumer hold exactly what the body says."""
     uuid = request.segments['consumer_uuid']
     if not is_uuid_like(uuid):
@@ -58,12 +56,12 @@ def replace(request: Request) -> webob.Response:
     return _write(request, {claim.consumer: claim}, unknown_class)
 
 
-def replace_several(request: Request) -> webob.Response:
+def replace_several(request: Request) -> Response:
     """Let several consumers hold exactly what the body says; all of them or none."""
     return _write(request, claims_of(request, request.json()), errors.AllocationsClassUnknown)
 
 
-def delete(request: Request) -> webob.Response:
+def delete(request: Request) -> Response:
     """Take everything from one consumer."""
     allocation.delete(request.segments['consumer_uuid'])
     return empty_response(request)
@@ -97,7 +95,7 @@ def claim_of(request: Request, consumer_uuid: str, body: Mapping[str, Any]) -> C
     )
 
 
-def _write(request: Request, claims: Mapping[str, Claim], unknown_class: allocation.UnknownClass) -> webob.Response:
+def _write(request: Request, claims: Mapping[str, Claim], unknown_class: allocation.UnknownClass) -> Response:
     attempts = request.conf.placement.allocation_conflict_retry_count
     allocation.replace(list(claims.values()), attempts=attempts, unknown_class=unknown_class)
     return empty_response(request)

@@ -4,11 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import webob
-
 from placement.db.engine import utcnow
 from placement.handlers.provider_body import provider_body
-from placement.http import Request, empty_response, json_response, newest
+from placement.http import Request, Response, empty_response, json_response, newest
 from placement.objects import inventory
 from placement.objects.inventory import FIELDS, Inventory
 from placement.schemas import RESOURCE_CLASS_PATTERN
@@ -16,7 +14,7 @@ from placement.schemas import RESOURCE_CLASS_PATTERN
 FULL_RESERVATION_SINCE = (1, 26)
 
 
-def list_all(request: Request) -> webob.Response:
+def list_all(request: Request) -> Response:
     """The inventories of a provider by class."""
     provider, rows = inventory.list_of_provider(request.segments['uuid'])
     inventories = {name: {field: getattr(row, field) for field in FIELDS} for name, row in rows.items()}
@@ -24,7 +22,7 @@ def list_all(request: Request) -> webob.Response:
     return json_response(request, body, last_modified=newest(rows.values()))
 
 
-def create(request: Request) -> webob.Response:
+def create(request: Request) -> Response:
     """Add the inventory of one class."""
     body = provider_body(request)
     uuid, name, new = request.segments['uuid'], body['resource_class'], from_body(body)
@@ -33,7 +31,7 @@ def create(request: Request) -> webob.Response:
     return json_response(request, _single(new, generation), last_modified=utcnow(), status=201, location=location)
 
 
-def replace_all(request: Request) -> webob.Response:
+def replace_all(request: Request) -> Response:
     """Give a provider exactly these inventories."""
     body = provider_body(request)
     new = from_bodies(body['inventories'])
@@ -44,20 +42,20 @@ def replace_all(request: Request) -> webob.Response:
     return json_response(request, rendered, last_modified=utcnow() if new else None)
 
 
-def delete_all(request: Request) -> webob.Response:
+def delete_all(request: Request) -> Response:
     """Remove all inventories of a provider (from 1.5)."""
     inventory.delete_of_provider(request.segments['uuid'])
     return empty_response(request)
 
 
-def show(request: Request) -> webob.Response:
+def show(request: Request) -> Response:
     """The inventory of one class."""
     provider, row = inventory.show(request.segments['uuid'], request.segments['resource_class'])
     body = _single(row, provider.generation)
     return json_response(request, body, last_modified=newest([row], default=utcnow()))
 
 
-def update(request: Request) -> webob.Response:
+def update(request: Request) -> Response:
     """Change the inventory of one class."""
     body = provider_body(request)
     new = from_body(body)
@@ -71,7 +69,7 @@ def update(request: Request) -> webob.Response:
     return json_response(request, _single(new, generation), last_modified=utcnow())
 
 
-def delete(request: Request) -> webob.Response:
+def delete(request: Request) -> Response:
     """Remove the inventory of one class."""
     inventory.delete(request.segments['uuid'], request.segments['resource_class'])
     return empty_response(request)

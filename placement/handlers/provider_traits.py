@@ -1,19 +1,17 @@
 """/resource_providers/{uuid}/traits (contract: http.md 5.11)."""
 
-import webob
-
 from placement.db.engine import utcnow
-from placement.http import Request, empty_response, json_response, newest
+from placement.http import Request, Response, empty_response, json_response, newest
 from placement.objects import trait
 
 
-def show(request: Request) -> webob.Response:
+def show(request: Request) -> Response:
     """The traits of a provider."""
     provider, rows = trait.list_of_provider(request.segments['uuid'])
     return _render(request, rows, provider.generation)
 
 
-def replace(request: Request) -> webob.Response:
+def replace(request: Request) -> Response:
     """Give a provider exactly these traits."""
     # Unlike its siblings, this route looks at the body before it looks for the provider.
     body = request.json()
@@ -23,12 +21,12 @@ def replace(request: Request) -> webob.Response:
     return _render(request, rows, generation)
 
 
-def delete(request: Request) -> webob.Response:
+def delete(request: Request) -> Response:
     """Take all its traits from a provider."""
     trait.delete_of_provider(request.segments['uuid'])
     return empty_response(request)
 
 
-def _render(request: Request, rows: trait.Rows, generation: int) -> webob.Response:
+def _render(request: Request, rows: trait.Rows, generation: int) -> Response:
     body = {'traits': [row.name for row in rows], 'resource_provider_generation': generation}
     return json_response(request, body, last_modified=newest(rows, default=utcnow()))

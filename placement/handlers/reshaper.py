@@ -1,15 +1,13 @@
 """POST /reshaper (contract: http.md 5.19, 6.6)."""
 
-import webob
-
 from placement.handlers import allocations, inventories
-from placement.http import Request, empty_response
+from placement.http import Request, Response, empty_response
 from placement.objects import reshaper
 from placement.objects.reshaper import NewInventory
 from placement.uuids import canonical
 
 
-def reshape(request: Request) -> webob.Response:
+def reshape(request: Request) -> Response:
     """Move inventories and the allocations from them between providers, all of it or nothing."""
     body = request.json()
     new = {

@@ -6,12 +6,11 @@ from json.encoder import encode_basestring_ascii
 from typing import Any
 
 import sqlalchemy as sa
-import webob
 
 from placement import query_values
 from placement.db.engine import utcnow
 from placement.handlers.provider_body import provider_body
-from placement.http import Request, empty_response, json_response, newest
+from placement.http import Request, Response, empty_response, json_response, newest
 from placement.objects import provider_search, resource_provider
 
 BODY_OF_CREATED_SINCE = (1, 20)
@@ -29,7 +28,7 @@ LINKS: tuple[tuple[str, str, tuple[int, int]], ...] = (
 )
 
 
-def list_all(request: Request) -> webob.Response:
+def list_all(request: Request) -> Response:
     """The providers that pass the filters of the query."""
     query = request.query()
     # A broken value is told of in this order (http.md 5.4).
@@ -50,7 +49,7 @@ def list_all(request: Request) -> webob.Response:
     return json_response(request, body.encode(), last_modified=changed_at or utcnow())
 
 
-def create(request: Request) -> webob.Response:
+def create(request: Request) -> Response:
     """Make a provider; from 1.20 on the answer shows it."""
     body = request.json()
     row = resource_provider.create(body['name'], body.get('uuid'), body.get('parent_provider_uuid'))
@@ -61,14 +60,14 @@ def create(request: Request) -> webob.Response:
     return json_response(request, rendered.encode(), last_modified=utcnow(), location=location)
 
 
-def show(request: Request) -> webob.Response:
+def show(request: Request) -> Response:
     """One provider."""
     row = resource_provider.show(request.segments['uuid'])
     (rendered,) = _render(request, [row])
     return json_response(request, rendered.encode(), last_modified=newest([row], default=utcnow()))
 
 
-def update(request: Request) -> webob.Response:
+def update(request: Request) -> Response:
     """Rename a provider, and move it in its tree or to another one."""
     body = provider_body(request)
     row, changed_at = resource_provider.update(request.segments['uuid'], body, request.version >= MOVES_SINCE)
@@ -77,7 +76,7 @@ def update(request: Request) -> webob.Response:
     return json_response(request, rendered.encode(), last_modified=changed_at)
 
 
-def delete(request: Request) -> webob.Response:
+def delete(request: Request) -> Response:
     """Remove a provider that has neither children nor allocations."""
     resource_provider.delete(request.segments['uuid'])
     return empty_response(request)

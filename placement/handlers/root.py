@@ -1,10 +1,8 @@
 """GET /: the discovery document, and the health check of most deployments (contract: http.md 1.2)."""
 
-import webob
-
 from placement import microversion
 from placement.db.engine import utcnow
-from placement.http import Request, json_response
+from placement.http import Request, Response, json_response
 
 DOCUMENT = {
     'versions': [
@@ -20,6 +18,6 @@ DOCUMENT = {
 }
 
 
-def discover(request: Request) -> webob.Response:
+def discover(request: Request) -> Response:
     """Which microversions are served."""
     return json_response(request, DOCUMENT, last_modified=utcnow())

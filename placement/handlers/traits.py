@@ -1,17 +1,15 @@
 """/traits (contract: http.md 5.16)."""
 
-import webob
-
 from placement import errors
 from placement.db.engine import utcnow
-from placement.http import Request, empty_response, json_response, set_cache_headers
+from placement.http import Request, Response, empty_response, json_response, set_cache_headers
 from placement.objects import trait
 from placement.schemas import trait as schemas
 
 _ASSOCIATED = {'true': True, 'false': False}
 
 
-def list_all(request: Request) -> webob.Response:
+def list_all(request: Request) -> Response:
     """The names of the traits that pass the filters of the query."""
     query = request.query()
     names, prefix = _parse_name(query.get('name'))
@@ -19,7 +17,7 @@ def list_all(request: Request) -> webob.Response:
     return json_response(request, {'traits': found}, last_modified=changed_at or utcnow())
 
 
-def show(request: Request) -> webob.Response:
+def show(request: Request) -> Response:
     """Whether there is a trait."""
     row = trait.get(request.segments['name'])
     response = empty_response(request)
@@ -27,7 +25,7 @@ def show(request: Request) -> webob.Response:
     return response
 
 
-def ensure(request: Request) -> webob.Response:
+def ensure(request: Request) -> Response:
     """Make a custom trait, or find that it is there."""
     name = request.segments['name']
     if not schemas.CUSTOM_NAME.fullmatch(name) or len(name) > schemas.MAX_LENGTH:
@@ -38,7 +36,7 @@ def ensure(request: Request) -> webob.Response:
     return response
 
 
-def delete(request: Request) -> webob.Response:
+def delete(request: Request) -> Response:
     """Remove a custom trait that no provider has."""
     trait.delete(request.segments['name'])
     return empty_response(request)

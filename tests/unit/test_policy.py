@@ -107,8 +107,10 @@ class TestDefaults:
 
 
 @pytest.fixture
-def start(tmp_path: Path) -> Iterator[Callable[..., None]]:
-    """Start the policy with a configuration in `tmp_path`, where the policy file is searched too."""
+def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Start the policy with a configuration in `tmp_path`, where the policy file is searched too and looked at for each
+    check."""
+    monkeypatch.setattr(policy, 'LOOK_AGAIN', 0.0)
 
     def start(text: str = '') -> None:
         file = tmp_path / 'placement.conf'
@@ -251,6 +253,18 @@ class TestFiles:
         assert not allowed(LIST, 'reader')
         file.unlink()
         assert allowed(LIST, 'admin')
+
+    def test_the_files_are_looked_at_once_in_a_while(
+        self, start: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        start()
+        monkeypatch.setattr(policy, 'LOOK_AGAIN', 3600.0)
+        write(tmp_path / 'policy.yaml', f'"{LIST}": "role:reader"\n')
+        assert not allowed(LIST, 'reader')
+        state = policy._policy
+        assert state is not None
+        monkeypatch.setattr(state, '_looked', state._looked - 3601)
+        assert allowed(LIST, 'reader')
 
     @pytest.mark.parametrize('text', ['"a: [', '- a\n', '\tx: y', '"a": 1\n'])
     def test_an_unreadable_file_ends_the_start(self, start: Callable[..., None], tmp_path: Path, text: str) -> None:
