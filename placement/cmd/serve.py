@@ -5,14 +5,17 @@ Everything but the address and the workers comes from placement.conf. SIGTERM le
 
 import argparse
 import importlib.metadata
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
 from alembic.util import CommandError
 from gunicorn.app import base
 
-from placement import config, errors, wsgi
+from placement import config, errors, metrics, wsgi
 from placement.db import migration
 
 PROG = 'placement-serve'
@@ -39,8 +42,13 @@ class _Server(base.BaseApplication):
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop; returns the exit status."""
     arguments = _parser().parse_args(argv)
+    settings = _settings(arguments)
+    if arguments.workers > 1 and metrics.DIRECTORY not in os.environ:
+        directory = os.environ[metrics.DIRECTORY] = tempfile.mkdtemp(prefix=f'{PROG}-')
+        # A hook of the first process alone; each worker passes what follows `run`.
+        settings['on_exit'] = lambda _server: shutil.rmtree(directory, ignore_errors=True)
     try:
-        _Server(_settings(arguments)).run()
+        _Server(settings).run()
     except (config.ConfigError, errors.PlacementError, migration.MigrationError, CommandError) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 1

@@ -49,6 +49,13 @@ OPTIONS = {
         'allocation_candidates_generation_strategy': (cfg.StrOpt, 'depth-first'),
     },
     'workarounds': {'optimize_for_wide_provider_trees': (cfg.BoolOpt, False)},
+    # Ours.
+    'metrics': {
+        'enabled': (cfg.BoolOpt, False),
+        'by_provider': (cfg.BoolOpt, False),
+        'multiprocess_dir': (cfg.StrOpt, None),
+        'allowed_source_ranges': (cfg.ListOpt, []),
+    },
 }
 
 CHOICES = {
@@ -169,5 +176,5 @@ def test_the_sample_of_placement_conf_is_current(tmp_path: Path) -> None:
         ['--config-file', str(CHECKOUT / 'etc/placement/config-generator.conf'), '--output-file', str(generated)]
     )
     shipped = sections((CHECKOUT / 'etc/placement/placement.conf.sample').read_text())
-    assert set(shipped) == {'DEFAULT', 'api', 'placement', 'placement_database', 'workarounds'}
+    assert set(shipped) == {'DEFAULT', 'api', 'placement', 'placement_database', 'workarounds', 'metrics'}
     assert shipped == sections(generated.read_text())
