@@ -85,7 +85,7 @@ def answer(engine: sa.Engine, query: str, mirror: solver.Mirror) -> Answer:
         times.append(time.perf_counter())
         result = find(wanted, topology, Source(connection), solver.Settings(), random.Random(1))
         times.append(time.perf_counter())
-        size = len(solver.render.body(result))
+        size = sum(map(len, solver.render.body(result)))
         times.append(time.perf_counter())
     parts = [(after - before) * 1000 for before, after in zip(times, times[1:], strict=False)]
     return Answer(result, size, len(sent.starting_with('SELECT')), *parts)

@@ -9,7 +9,7 @@ The entry point::
         candidate.mappings                                 # {suffix: [provider uuid, …]}
     solver.render.summaries(result)                        # {provider uuid: {…}} as in the response, at the query's
     version result.steps                                           # how much searching was done
-    solver.render.body(result)                             # the JSON body, bytes
+    solver.render.body(result)                             # the JSON body, in chunks of bytes
 
 `solver.candidates` takes `solver.Settings` (cap, strategy, randomize) as its third argument and a `random.Random` as
 `rng`. It raises `errors.ResourcesClassUnknown` and `errors.CandidateTraitUnknown`; `parse` raises the other errors of

@@ -70,7 +70,7 @@ def filled(database: databases.Database) -> databases.Database:
 def ask(database: databases.Database, mirror: solver.Mirror | None, query: list[tuple[str, str]]) -> bytes:
     with database.engine.connect() as connection:
         wanted = solver.query.parse(query, (1, 39))
-        return solver.render.body(solver.candidates(connection, wanted, mirror=mirror))
+        return b''.join(solver.render.body(solver.candidates(connection, wanted, mirror=mirror)))
 
 
 def sql(*statements: str) -> Callable[[sa.Connection], Any]:

@@ -53,7 +53,7 @@ def solve(
     with engine.connect() as connection:
         build_sql(connection, world)
         result = solver.candidates(connection, wanted, settings, random.Random(seed))
-        body: dict[str, Any] = json.loads(solver.render.body(result))
+        body: dict[str, Any] = json.loads(b''.join(solver.render.body(result)))
         connection.rollback()
     return body
 
@@ -68,7 +68,7 @@ def test_mirror(engine: sa.Engine, sequence: list[Scenario]) -> None:
             clear_sql(connection)
             build_sql(connection, scenario.world)
             wanted = solver.query.parse(parse_qsl(query.text), (1, query.minor))
-            body = json.loads(solver.render.body(solver.candidates(connection, wanted, mirror=mirror)))
+            body = json.loads(b''.join(solver.render.body(solver.candidates(connection, wanted, mirror=mirror))))
             expected = Oracle(scenario.world, query.text, query.minor).answer()
             assert sorted(requests_of(body)) == sorted(requests_of(expected))
             assert summaries_of(body) == summaries_of(expected)
