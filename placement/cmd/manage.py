@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement import config, errors
-from placement.cmd import audit, consumers, database, explain, forecast, tree
+from placement.cmd import audit, completion, consumers, database, explain, forecast, tree
 from placement.db import migration, online_migrations
 from placement.operator.explain import HostUnknown
 from placement.operator.flavor import FlavorError
@@ -49,7 +49,6 @@ BAD_INPUT = 2
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     argv = sys.argv[1:] if argv is None else argv
-    failure = 1
     conf = cfg.ConfigOpts()
     conf.register_cli_opt(
         cfg.SubCommandOpt(
@@ -59,10 +58,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             handler=lambda parsers: _add_parsers(conf, parsers),
         )
     )
+    shell = completion.wanted(argv)
+    if shell is not None:
+        print(completion.script_of(conf, PROG, shell))
+        return 0
     try:
         version = importlib.metadata.version('openstack-placement')
         config.load(conf, argv or ['--help'], prog=PROG, version=version)
-        failure = conf.command.failure
         return conf.command.run()
     except SystemExit as exc:
         return int(exc.code or 0) if argv else 1
@@ -70,7 +72,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         if '--debug' in argv or '-d' in argv:
             traceback.print_exc()
         print(f'{PROG}: {_sentence(exc)}', file=sys.stderr)
-        return failure
+        return _failure(conf)
+
+
+def _failure(conf: cfg.ConfigOpts) -> int:
+    """The exit status of a command that could not do its work, as far as the command is known by then."""
+    try:
+        return int(conf.command.failure)
+    except cfg.NoSuchOptError:
+        return 1
 
 
 def _sentence(exc: Exception) -> str:
@@ -94,7 +104,8 @@ def _add_parsers(conf: cfg.ConfigOpts, commands: Any) -> None:
 
 
 def _add_db(conf: cfg.ConfigOpts, commands: Any) -> None:
-    db = commands.add_parser('db')
+    text = 'The schema of the database, and migrations of its data.'
+    db = commands.add_parser('db', help=text, description=text)
     db.set_defaults(run=lambda: _help(db), failure=1)
     subcommands = db.add_subparsers(title='subcommands', description='database commands')
 

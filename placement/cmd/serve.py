@@ -16,6 +16,7 @@ from alembic.util import CommandError
 from gunicorn.app import base
 
 from placement import config, errors, metrics, wsgi
+from placement.cmd import completion
 from placement.db import migration
 
 PROG = 'placement-serve'
@@ -42,6 +43,9 @@ class _Server(base.BaseApplication):
 def main(argv: Sequence[str] | None = None) -> int:
     """Serve until told to stop; returns the exit status."""
     arguments = _parser().parse_args(argv)
+    if arguments.shell_completion:
+        print(completion.script(_parser(), arguments.shell_completion))
+        return 0
     settings = _settings(arguments)
     if arguments.workers > 1 and metrics.DIRECTORY not in os.environ:
         directory = os.environ[metrics.DIRECTORY] = tempfile.mkdtemp(prefix=f'{PROG}-')
@@ -58,6 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROG, description='Run the placement service over HTTP.')
     parser.add_argument('--version', action='version', version=importlib.metadata.version('openstack-placement'))
+    parser.add_argument(
+        completion.OPTION, choices=completion.SHELLS, help='print a script that completes arguments, and exit'
+    )
     parser.add_argument('--host', default='127.0.0.1', help='the address to listen on (default: %(default)s)')
     parser.add_argument('--port', type=int, default=8778, help='the port; 0 picks a free one (default: %(default)s)')
     parser.add_argument('--workers', type=_positive, default=1, help='the number of processes (default: %(default)s)')

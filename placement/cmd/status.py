@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
 
 from placement import config
-from placement.cmd import database
+from placement.cmd import completion, database
 from placement.db import engine
 from placement.db.tables import allocations, consumers, resource_providers
 
@@ -76,6 +76,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     conf = cfg.ConfigOpts()
     upgradecheck.register_cli_options(conf, Checks(conf))
+    shell = completion.wanted(argv)
+    if shell is not None:
+        print(completion.script_of(conf, PROG, shell))
+        return 0
     try:
         config.load(conf, argv, prog=PROG)
     except config.ConfigError as exc:
