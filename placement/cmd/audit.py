@@ -14,6 +14,7 @@ from rich.progress import track
 from rich.text import Text
 
 from placement import uuids
+from placement.cmd import arguments as common
 from placement.cmd import database, output
 from placement.db import engine
 from placement.operator.audit import CHECKS, Check, Options, Row
@@ -32,10 +33,6 @@ Find what clouds suffer from: leftovers of migrations, usage beyond capacity, da
 CLEAN, FOUND = 0, 1
 
 Found = list[tuple[Check, list[Row]]]
-
-
-class ArgumentError(Exception):
-    """The arguments do not go together; `str()` is one sentence."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,10 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='HOURS',
         help='how old a migration, or a consumer that is missing in --nova-list, must be (default: %(default)s)',
     )
-    parser.add_argument(
-        '--limit', type=int, default=20, metavar='N', help='show so many rows of each check (default: %(default)s)'
-    )
-    parser.add_argument('--json', action='store_true', help='for programs: one JSON document with all rows')
+    common.add_output(parser, limit=20, what=' rows of each check; --json gives all of them')
 
 
 def run(conf: cfg.ConfigOpts) -> int:
@@ -79,9 +73,9 @@ def run(conf: cfg.ConfigOpts) -> int:
     options = _options(arguments)
     names = [arguments.fix] if arguments.fix else arguments.check or [check.name for check in CHECKS]
     if arguments.fix and arguments.check:
-        raise ArgumentError('--fix names the check itself: leave --check out')
+        raise common.ArgumentError('--fix names the check itself: leave --check out')
     if options.servers is None and 'gone-servers' in (arguments.fix, *(arguments.check or ())):
-        raise ArgumentError('the check gone-servers needs --nova-list')
+        raise common.ArgumentError('the check gone-servers needs --nova-list')
     database.connect_to_head(conf)
     found = _find([check for check in CHECKS if check.name in names], options)
     if arguments.json:
@@ -105,12 +99,12 @@ def _options(arguments: Any) -> Options:
         lines = path.read_text(encoding='utf-8').split()
         taken = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC).replace(tzinfo=None)
     except (OSError, UnicodeDecodeError) as exc:
-        raise ArgumentError(f'--nova-list {path}: {exc}') from exc
+        raise common.ArgumentError(f'--nova-list {path}: {exc}') from exc
     for line in lines:
         if not uuidutils.is_uuid_like(line):
-            raise ArgumentError(f'--nova-list {path}: {line!r} is no uuid')
+            raise common.ArgumentError(f'--nova-list {path}: {line!r} is no uuid')
     if not lines:
-        raise ArgumentError(f'--nova-list {path} is empty: every server would count as gone')
+        raise common.ArgumentError(f'--nova-list {path} is empty: every server would count as gone')
     # A server that was made after the list was taken is not in it.
     return Options(min(before, taken), frozenset(uuids.canonical(line) for line in lines))
 
@@ -135,7 +129,7 @@ def _print(found: Found, limit: int, all_of_it: bool) -> None:
             shown = rows if all_of_it else rows[:limit]
             console.print(output.table('', check.columns, shown))
             if len(shown) < len(rows):
-                console.print(f'  … and {len(rows) - len(shown)} more (--limit, --json)')
+                console.print(f'  {output.left_out(len(rows) - len(shown))}')
             console.print(f'  {check.advice}\n', soft_wrap=True)
 
 
@@ -144,7 +138,7 @@ def _fix(arguments: Any, rows: list[Row]) -> int:
         return CLEAN
     if not arguments.yes:
         if not sys.stdin.isatty():
-            raise ArgumentError('--fix without a terminal to ask on needs --yes')
+            raise common.ArgumentError('--fix without a terminal to ask on needs --yes')
         if input(f'Delete these {len(rows)}? [y/N] ').strip().lower() not in ('y', 'yes'):
             return FOUND
     progress = Console(stderr=True)

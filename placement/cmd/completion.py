@@ -29,6 +29,7 @@ def script_of(conf: cfg.ConfigOpts, prog: str, shell: str) -> str:
     # oslo.config builds its parser when it parses, and does not give it away.
     with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
         config.load(conf, ['--help'], prog=prog)
+    assert conf._oparser is not None
     return script(conf._oparser, shell)
 
 

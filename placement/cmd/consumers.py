@@ -1,11 +1,11 @@
 """placement-manage consumers: who holds what."""
 
 import argparse
-import dataclasses
 import datetime
 
 from oslo_config import cfg
 
+from placement.cmd import arguments as common
 from placement.cmd import database, output
 from placement.db import engine
 from placement.operator import consumers
@@ -27,15 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--type', metavar='TYPE', help='only those of this type; unknown: those without one')
     parser.add_argument('--provider', metavar='NAME|UUID', help='only those that hold something of this provider')
     parser.add_argument('--older-than', type=float, metavar='HOURS', help='only those made longer ago')
-    parser.add_argument('--limit', type=_natural, default=50, metavar='N', help='so many (default: %(default)s)')
-    parser.add_argument('--offset', type=_natural, default=0, metavar='N', help='leave so many out before')
-    parser.add_argument('--json', action='store_true', help='for programs: one JSON document')
-
-
-def _natural(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'{text!r} is not a whole number')
-    return int(text)
+    parser.add_argument('--offset', type=common.natural, default=0, metavar='N', help='leave so many out before')
+    common.add_output(parser, limit=50)
 
 
 def run(conf: cfg.ConfigOpts) -> int:
@@ -52,7 +45,7 @@ def run(conf: cfg.ConfigOpts) -> int:
     database.connect_to_head(conf)
     page = engine.read(lambda connection: consumers.read(connection, wanted, arguments.limit, arguments.offset))
     if arguments.json:
-        output.print_json(dataclasses.asdict(page))
+        output.print_json(page)
     else:
         _print(page, arguments.offset)
     return 0

@@ -1,7 +1,6 @@
 """placement-manage explain: why a request for candidates finds what it finds."""
 
 import argparse
-import dataclasses
 import re
 import urllib.parse
 
@@ -11,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from placement import microversion, solver
+from placement.cmd import arguments as common
 from placement.cmd import database, output
 from placement.db import engine
 from placement.operator import explain, flavor
@@ -34,10 +34,6 @@ The query is what the scheduler sent to GET /allocation_candidates: copy it from
 FITS, FITS_NOWHERE = 0, 1
 
 
-class QueryError(Exception):
-    """The arguments make no query; `str()` is one sentence."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `explain`."""
     add_query(parser)
@@ -55,9 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='tell of this host, whether it fits or not, instead of the nearest misses; may be repeated',
     )
     parser.add_argument(
-        '--misses', type=int, default=10, metavar='N', help='tell of so many nearest misses (default: %(default)s)'
+        '--misses',
+        type=common.natural,
+        default=10,
+        metavar='N',
+        help='tell of so many nearest misses (default: %(default)s)',
     )
-    parser.add_argument('--json', action='store_true', help='for programs: one JSON document')
+    common.add_output(parser)
 
 
 def add_query(parser: argparse.ArgumentParser) -> None:
@@ -74,35 +74,35 @@ def add_query(parser: argparse.ArgumentParser) -> None:
 
 
 def pairs_of(arguments: cfg.ConfigOpts.SubCommandAttr) -> list[tuple[str, str]]:
-    """The parameters of the query that the arguments ask for. Raises QueryError, FlavorError."""
+    """The parameters of the query that the arguments ask for. Raises ArgumentError, FlavorError."""
     if (arguments.query is None) == (arguments.flavor is None):
-        raise QueryError('give either a query or --flavor')
+        raise common.ArgumentError('give either a query or --flavor')
     if arguments.flavor is not None:
         specs = flavor.parse_extra_specs(arguments.extra_spec)
         return flavor.query_pairs(flavor.parse_flavor(arguments.flavor), specs)
     if arguments.extra_spec:
-        raise QueryError('--extra-spec goes with --flavor')
+        raise common.ArgumentError('--extra-spec goes with --flavor')
     # A whole line of the log, or a path, will do.
     match = re.search(r'/allocation_candidates\?([^\s"]*)', arguments.query)
     text = match[1] if match else arguments.query.lstrip('?')
     pairs = urllib.parse.parse_qsl(text, keep_blank_values=True)
     if not pairs:
-        raise QueryError('the query is empty: expected something like resources=VCPU:1,MEMORY_MB:512')
+        raise common.ArgumentError('the query is empty: expected something like resources=VCPU:1,MEMORY_MB:512')
     return pairs
 
 
 def parse(pairs: list[tuple[str, str]], version_text: str) -> CandidateQuery:
-    """The query of these parameters. Raises QueryError, errors.PlacementError."""
+    """The query of these parameters. Raises ArgumentError, errors.PlacementError."""
     match = re.fullmatch(r'1\.(\d+)', version_text)
     version: Version = (1, int(match[1])) if match else (0, 0)
     if not (1, 10) <= version <= microversion.MAX_VERSION:
-        raise QueryError(
+        raise common.ArgumentError(
             f'--microversion {version_text!r}: there are candidates from 1.10 to {microversion.MAX_VERSION}'
         )
     known = re.compile(f'{group_keys(version)}|^(limit|group_policy|root_required|same_subtree)$')
     for key, _ in pairs:
         if not known.match(key):
-            raise QueryError(
+            raise common.ArgumentError(
                 f'{key!r} is no parameter of a request for candidates, as resources=VCPU:1,MEMORY_MB:512 is'
             )
     schemas.GET.validate_query(dict(pairs), microversion.Version(*version))
@@ -115,10 +115,10 @@ def run(conf: cfg.ConfigOpts) -> int:
     pairs = pairs_of(arguments)
     query = parse(pairs, arguments.microversion)
     database.connect_to_head(conf)
-    found = engine.read(lambda connection: explain.explain(connection, query, arguments.host, max(arguments.misses, 0)))
+    found = engine.read(lambda connection: explain.explain(connection, query, arguments.host, arguments.misses))
     text = '&'.join(f'{key}={value}' for key, value in pairs)
     if arguments.json:
-        output.print_json({'query': text, **dataclasses.asdict(found)})
+        output.print_json({'query': text, **vars(found)})
     else:
         _print(text, found, bool(arguments.host))
     fits = all(host.fits for host in found.hosts) if arguments.host else bool(found.fitting)

@@ -1,11 +1,11 @@
 """placement-manage forecast: how many more of a flavor fit, and what runs out first."""
 
 import argparse
-import dataclasses
 
 from oslo_config import cfg
 
 from placement import microversion
+from placement.cmd import arguments as common
 from placement.cmd import database, explain, output
 from placement.db import engine
 from placement.operator import forecast
@@ -24,10 +24,7 @@ FITS, FITS_NOWHERE = 0, 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of `forecast`."""
     explain.add_query(parser)
-    parser.add_argument(
-        '--limit', type=int, default=10, metavar='N', help='show so many hosts and aggregates (default: %(default)s)'
-    )
-    parser.add_argument('--json', action='store_true', help='for programs: one JSON document with all of them')
+    common.add_output(parser, limit=10, what=' hosts and aggregates; --json gives all of them')
 
 
 def run(conf: cfg.ConfigOpts) -> int:
@@ -39,9 +36,9 @@ def run(conf: cfg.ConfigOpts) -> int:
     found = engine.read(lambda connection: forecast.forecast(connection, query))
     text = '&'.join(f'{key}={value}' for key, value in pairs)
     if arguments.json:
-        output.print_json({'query': text, **dataclasses.asdict(found)})
+        output.print_json({'query': text, **vars(found)})
     else:
-        _print(text, found, max(arguments.limit, 0))
+        _print(text, found, arguments.limit)
     return FITS if found.more else FITS_NOWHERE
 
 

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement import config, errors
-from placement.cmd import audit, completion, consumers, database, explain, forecast, tree
+from placement.cmd import arguments, audit, completion, consumers, database, explain, forecast, tree
 from placement.db import migration, online_migrations
 from placement.operator.explain import HostUnknown
 from placement.operator.flavor import FlavorError
@@ -37,9 +37,7 @@ _EXPECTED = (
     sa.exc.DBAPIError,
     FlavorError,
     HostUnknown,
-    explain.QueryError,
-    tree.ArgumentError,
-    audit.ArgumentError,
+    arguments.ArgumentError,
 )
 
 # What an operator's command returns when its arguments, the configuration or the database are wrong.

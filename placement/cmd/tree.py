@@ -1,7 +1,6 @@
 """placement-manage tree: one provider tree in full, or a table of all hosts."""
 
 import argparse
-import dataclasses
 
 from oslo_config import cfg
 from rich.console import Group
@@ -9,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from placement.cmd import arguments as common
 from placement.cmd import database, output
 from placement.db import engine
 from placement.operator import trees
@@ -18,12 +18,8 @@ DESCRIPTION = """\
 Show what a provider tree has, how much of it is used, its traits and aggregates; or all hosts in a table. Reads only.
 
   placement-manage tree host17
-  placement-manage tree --all --sort MEMORY_MB
+  placement-manage tree --all --sort MEMORY_MB --limit 20
 """
-
-
-class ArgumentError(Exception):
-    """The arguments do not go together; `str()` is one sentence."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,19 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar='name|CLASS',
         help='order of the table: by name, or the fullest of a class first',
     )
-    parser.add_argument('--json', action='store_true', help='for programs: one JSON document')
+    common.add_output(parser, limit=50, what=' trees of the table; --json gives all of them')
 
 
 def run(conf: cfg.ConfigOpts) -> int:
     """Show the tree, or all of them."""
     arguments = conf.command
     if arguments.provider is not None and (arguments.all or arguments.sort != 'name'):
-        raise ArgumentError('--all and --sort are for the table of all trees: leave the name out')
+        raise common.ArgumentError('--all and --sort are for the table of all trees: leave the name out')
     database.connect_to_head(conf)
     if arguments.provider is not None:
         nodes = engine.read(lambda connection: trees.read_tree(connection, arguments.provider))
         if arguments.json:
-            output.print_json([dataclasses.asdict(node) for node in nodes])
+            output.print_json(nodes)
         else:
             output.console().print(_tree(nodes))
         return 0
@@ -56,12 +52,12 @@ def run(conf: cfg.ConfigOpts) -> int:
     classes = list(dict.fromkeys(stock.resource_class for host in hosts for stock in host.stocks))
     if arguments.sort != 'name':
         if arguments.sort not in classes:
-            raise ArgumentError(f'--sort {arguments.sort}: nobody has inventory of such a class')
+            raise common.ArgumentError(f'--sort {arguments.sort}: nobody has inventory of such a class')
         hosts = trees.fullest_first(hosts, arguments.sort)
     if arguments.json:
-        output.print_json([dataclasses.asdict(host) for host in hosts])
+        output.print_json(hosts)
     else:
-        output.console().print(_hosts(hosts, classes))
+        _print_hosts(hosts, classes, arguments.limit)
     return 0
 
 
@@ -119,7 +115,7 @@ def _inventory(stocks: tuple[Stock, ...]) -> Table:
     )
 
 
-def _hosts(hosts: list[Host], classes: list[str]) -> Table:
+def _print_hosts(hosts: list[Host], classes: list[str], limit: int) -> None:
     def cells(host: Host) -> list[Text]:
         by_class = {stock.resource_class: stock for stock in host.stocks}
         return [
@@ -129,9 +125,9 @@ def _hosts(hosts: list[Host], classes: list[str]) -> Table:
             for name in classes
         ]
 
-    return output.table(
-        f'{len(hosts)} trees',
-        ['host', 'providers', *classes],
-        ((host.name, host.providers, *cells(host)) for host in hosts),
-        ['providers'],
-    )
+    console = output.console()
+    rows = [(host.name, host.providers, *cells(host)) for host in hosts[:limit]]
+    columns = ['host', 'providers', *classes]
+    console.print(output.long_table(f'{len(hosts)} trees', columns, rows, ['providers']), soft_wrap=True)
+    if len(rows) < len(hosts):
+        console.print(output.left_out(len(hosts) - len(rows)))
