@@ -30,6 +30,28 @@ def _effective_ratio_mysql(element: effective_ratio, visitor: Any, **kwargs: Any
     return f'(CONCAT({visitor.process(element.clauses, **kwargs)}) + 0e0)'
 
 
+class row_text(functions.GenericFunction[str]):  # noqa: N801 - read as a function in SQL expressions
+    """Columns of one row as one text, separated by blanks; none of them may be NULL.
+
+    PERF: aggregated, a group of rows comes as one. PyMySQL needs 10 µs for each row and 5 µs for each column that it
+    reads, MariaDB makes a text of a row in one.
+    """
+
+    type = sa.Text()
+    inherit_cache = True
+
+
+@compiler.compiles(row_text, 'sqlite')
+def _row_text_sqlite(element: row_text, visitor: Any, **kwargs: Any) -> str:
+    return '(' + " || ' ' || ".join(visitor.process(column, **kwargs) for column in element.clauses) + ')'
+
+
+@compiler.compiles(row_text, 'mysql')
+@compiler.compiles(row_text, 'mariadb')
+def _row_text_mysql(element: row_text, visitor: Any, **kwargs: Any) -> str:
+    return f"CONCAT_WS(' ', {visitor.process(element.clauses, **kwargs)})"
+
+
 def replace_rows(
     connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], columns: Collection[str]
 ) -> None:

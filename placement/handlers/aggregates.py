@@ -12,8 +12,8 @@ GENERATION_SINCE = (1, 19)
 
 def show(request: Request) -> Response:
     """The aggregates that a provider is in."""
-    provider, aggregates = aggregate.list_of_provider(request.segments['uuid'])
-    return _render(request, aggregates, provider.generation)
+    generation, aggregates = aggregate.list_of_provider(request.segments['uuid'])
+    return _render(request, aggregates, generation)
 
 
 def replace(request: Request) -> Response:

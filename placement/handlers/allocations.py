@@ -22,15 +22,15 @@ CONSUMER_TYPE_SINCE = (1, 38)
 
 def show_of_provider(request: Request) -> Response:
     """What is held of one provider, by consumer."""
-    provider, held = allocation.of_provider(request.segments['uuid'])
+    generation, held, changed_at = allocation.of_provider(request.segments['uuid'])
     shown: dict[str, dict[str, Any]] = {}
     for item in held:
         consumer = shown.setdefault(item.consumer_uuid, {'resources': {}})
         consumer['resources'][item.resource_class] = item.used
         if request.version >= CONSUMER_GENERATION_SINCE:
             consumer['consumer_generation'] = item.consumer_generation
-    body = {'allocations': shown, 'resource_provider_generation': provider.generation}
-    return json_response(request, body, last_modified=_newest(held))
+    body = {'allocations': shown, 'resource_provider_generation': generation}
+    return json_response(request, body, last_modified=changed_at or utcnow())
 
 
 def show(request: Request) -> Response:
@@ -43,7 +43,8 @@ def show(request: Request) -> Response:
     body: dict[str, Any] = {'allocations': shown}
     if held:
         body |= _consumer_keys(held[0], request.version)
-    return json_response(request, body, last_modified=_newest(held))
+    newest = max((item.created_at for item in held if item.created_at is not None), default=utcnow())
+    return json_response(request, body, last_modified=newest)
 
 
 def replace(request: Request) -> Response:
@@ -111,7 +112,3 @@ def _consumer_keys(item: Allocation, version: tuple[int, int]) -> dict[str, Any]
     if version >= CONSUMER_TYPE_SINCE:
         keys['consumer_type'] = item.consumer_type or UNKNOWN_TYPE
     return keys
-
-
-def _newest(held: list[Allocation]) -> Any:
-    return max((item.created_at for item in held if item.created_at is not None), default=utcnow())

@@ -16,9 +16,9 @@ FULL_RESERVATION_SINCE = (1, 26)
 
 def list_all(request: Request) -> Response:
     """The inventories of a provider by class."""
-    provider, rows = inventory.list_of_provider(request.segments['uuid'])
+    generation, rows = inventory.list_of_provider(request.segments['uuid'])
     inventories = {name: {field: getattr(row, field) for field in FIELDS} for name, row in rows.items()}
-    body = _collection(inventories, provider.generation)
+    body = _collection(inventories, generation)
     return json_response(request, body, last_modified=newest(rows.values()))
 
 
@@ -50,8 +50,8 @@ def delete_all(request: Request) -> Response:
 
 def show(request: Request) -> Response:
     """The inventory of one class."""
-    provider, row = inventory.show(request.segments['uuid'], request.segments['resource_class'])
-    body = _single(row, provider.generation)
+    generation, row = inventory.show(request.segments['uuid'], request.segments['resource_class'])
+    body = _single(row, generation)
     return json_response(request, body, last_modified=newest([row], default=utcnow()))
 
 

@@ -1,5 +1,7 @@
 """/resource_providers/{uuid}/traits (contract: http.md 5.11)."""
 
+import datetime
+
 from placement.db.engine import utcnow
 from placement.http import Request, Response, empty_response, json_response, newest
 from placement.objects import trait
@@ -7,8 +9,8 @@ from placement.objects import trait
 
 def show(request: Request) -> Response:
     """The traits of a provider."""
-    provider, rows = trait.list_of_provider(request.segments['uuid'])
-    return _render(request, rows, provider.generation)
+    generation, names, changed_at = trait.list_of_provider(request.segments['uuid'])
+    return _render(request, names, generation, changed_at)
 
 
 def replace(request: Request) -> Response:
@@ -18,7 +20,7 @@ def replace(request: Request) -> Response:
     generation, rows = trait.replace_of_provider(
         request.segments['uuid'], body['resource_provider_generation'], body['traits']
     )
-    return _render(request, rows, generation)
+    return _render(request, [row.name for row in rows], generation, newest(rows))
 
 
 def delete(request: Request) -> Response:
@@ -27,6 +29,6 @@ def delete(request: Request) -> Response:
     return empty_response(request)
 
 
-def _render(request: Request, rows: trait.Rows, generation: int) -> Response:
-    body = {'traits': [row.name for row in rows], 'resource_provider_generation': generation}
-    return json_response(request, body, last_modified=newest(rows, default=utcnow()))
+def _render(request: Request, names: list[str], generation: int, changed_at: datetime.datetime | None) -> Response:
+    body = {'traits': names, 'resource_provider_generation': generation}
+    return json_response(request, body, last_modified=changed_at or utcnow())

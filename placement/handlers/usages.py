@@ -10,8 +10,8 @@ BY_TYPE_SINCE = (1, 38)
 
 def show_of_provider(request: Request) -> Response:
     """What is used of one provider, by class."""
-    provider, used = usage.of_provider(request.segments['uuid'])
-    body = {'resource_provider_generation': provider.generation, 'usages': used}
+    generation, used = usage.of_provider(request.segments['uuid'])
+    body = {'resource_provider_generation': generation, 'usages': used}
     return json_response(request, body, last_modified=utcnow())
 
 

@@ -14,22 +14,23 @@ from placement.objects.resource_provider import Provider
 
 _AGGREGATES = tables.placement_aggregates.c
 _LINKS = tables.resource_provider_aggregates.c
+_PROVIDERS = tables.resource_providers.c
 
 
-def list_of_provider(uuid: str) -> tuple[Provider, Sequence[str]]:
-    """A provider and the uuids of its aggregates, sorted. Raises errors.ProviderNotFound."""
+_OF_PROVIDER = (
+    sa.select(_PROVIDERS.generation, _AGGREGATES.uuid)
+    .select_from(tables.resource_providers)
+    .outerjoin(tables.resource_provider_aggregates, _LINKS.resource_provider_id == _PROVIDERS.id)
+    .outerjoin(tables.placement_aggregates, _AGGREGATES.id == _LINKS.aggregate_id)
+    .where(resource_provider.WANTED)
+    .order_by(_AGGREGATES.uuid)
+)
 
-    def work(connection: sa.Connection) -> tuple[Provider, Sequence[str]]:
-        provider = resource_provider.get(connection, uuid)
-        statement = (
-            sa.select(_AGGREGATES.uuid)
-            .join(tables.resource_provider_aggregates, _LINKS.aggregate_id == _AGGREGATES.id)
-            .where(_LINKS.resource_provider_id == provider.id)
-            .order_by(_AGGREGATES.uuid)
-        )
-        return provider, connection.scalars(statement).all()
 
-    return engine.read(work)
+def list_of_provider(uuid: str) -> tuple[int, list[str]]:
+    """The generation of a provider, and the uuids of its aggregates, sorted. Raises errors.ProviderNotFound."""
+    rows = resource_provider.read_rows(_OF_PROVIDER, uuid)
+    return rows[0].generation, [row.uuid for row in rows if row.uuid is not None]
 
 
 def replace_of_provider(uuid: str, aggregates: Sequence[str], generation: int | None) -> int:

@@ -10,12 +10,12 @@ import datetime
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from placement import errors
-from placement.db import engine, tables
+from placement.db import dialect, engine, tables
 from placement.objects import consumer as consumers_of
 from placement.objects import fit, resource_provider
 from placement.objects.consumer import Claim, Consumer
@@ -38,8 +38,8 @@ UnknownClass = Callable[..., errors.PlacementError]
 
 @dataclass(frozen=True)
 class Allocation:
-    """One amount that a consumer holds, with all that an answer may tell of it; `consumer_type` is None if none is
-    recorded.
+    """One amount that a consumer holds, with all that an answer may tell of it and its consumer; `consumer_type` is
+    None if none is recorded.
     """
 
     provider_uuid: str
@@ -54,8 +54,24 @@ class Allocation:
     user: str
 
 
+class Held(NamedTuple):
+    """One amount that is held of a provider."""
+
+    id: int
+    consumer_uuid: str
+    consumer_generation: int
+    resource_class: str
+    used: int
+
+
 # Inner joins: an allocation that lost its consumer, project or user is not shown (service.md 2.3).
-_READ: sa.Select[Any] = (
+_SHOWN = (
+    tables.allocations.join(tables.resource_classes, _CLASSES.id == _ALLOCATIONS.resource_class_id)
+    .join(tables.consumers, _CONSUMERS.uuid == _ALLOCATIONS.consumer_id)
+    .join(tables.projects, tables.projects.c.id == _CONSUMERS.project_id)
+    .join(tables.users, tables.users.c.id == _CONSUMERS.user_id)
+)
+_OF_CONSUMER: sa.Select[Any] = (
     sa.select(
         _PROVIDERS.uuid,
         _PROVIDERS.generation,
@@ -68,37 +84,50 @@ _READ: sa.Select[Any] = (
         tables.projects.c.external_id,
         tables.users.c.external_id,
     )
-    .select_from(tables.allocations)
+    .select_from(_SHOWN)
     .join(tables.resource_providers, _PROVIDERS.id == _ALLOCATIONS.resource_provider_id)
-    .join(tables.resource_classes, _CLASSES.id == _ALLOCATIONS.resource_class_id)
-    .join(tables.consumers, _CONSUMERS.uuid == _ALLOCATIONS.consumer_id)
-    .join(tables.projects, tables.projects.c.id == _CONSUMERS.project_id)
-    .join(tables.users, tables.users.c.id == _CONSUMERS.user_id)
     .outerjoin(tables.consumer_types, _TYPES.id == _CONSUMERS.consumer_type_id)
+    .where(_ALLOCATIONS.consumer_id == sa.bindparam('consumer'))
     .order_by(_ALLOCATIONS.id)
 )
-_OF_CONSUMER = _READ.where(_ALLOCATIONS.consumer_id == sa.bindparam('consumer'))
-_OF_PROVIDER = _READ.where(_ALLOCATIONS.resource_provider_id == sa.bindparam('provider'))
+# All in one row, in the order of the fields of `Held`.
+_OF_PROVIDER = (
+    sa.select(
+        _PROVIDERS.generation,
+        sa.func.aggregate_strings(
+            dialect.row_text(_ALLOCATIONS.id, _CONSUMERS.uuid, _CONSUMERS.generation, _CLASSES.name, _ALLOCATIONS.used),
+            ' ',
+        ).label('held'),
+        sa.func.max(_ALLOCATIONS.created_at).label('newest'),
+    )
+    .select_from(tables.resource_providers)
+    .outerjoin(_SHOWN, _ALLOCATIONS.resource_provider_id == _PROVIDERS.id)
+    .where(resource_provider.WANTED)
+    .group_by(_PROVIDERS.id, _PROVIDERS.generation)
+)
 
 
 def of_consumer(uuid: str) -> list[Allocation]:
     """What a consumer holds; nothing if there is no such consumer."""
     values = {'consumer': consumers_of.canonical(uuid)}
-    return engine.read(lambda connection: [Allocation(*row) for row in connection.execute(_OF_CONSUMER, values)])
+    return [Allocation(*row) for row in engine.read_rows(_OF_CONSUMER, values)]  # type: ignore[call-arg]
 
 
-def of_provider(uuid: str) -> tuple[Provider, list[Allocation]]:
-    """A provider and what is held of it. Raises errors.ProviderOfAllocationsNotFound."""
+def of_provider(uuid: str) -> tuple[int, list[Held], datetime.datetime | None]:
+    """The generation of a provider, what is held of it, and the time of the newest of that (None without any).
 
-    def work(connection: sa.Connection) -> tuple[Provider, list[Allocation]]:
-        try:
-            provider = resource_provider.get(connection, uuid)
-        except errors.ProviderNotFound as exc:
-            raise errors.ProviderOfAllocationsNotFound(uuid=uuid) from exc
-        rows = connection.execute(_OF_PROVIDER, {'provider': provider.id})
-        return provider, [Allocation(*row) for row in rows]
-
-    return engine.read(work)
+    Raises errors.ProviderOfAllocationsNotFound.
+    """
+    try:
+        (row,) = resource_provider.read_rows(_OF_PROVIDER, uuid)
+    except errors.ProviderNotFound as exc:
+        raise errors.ProviderOfAllocationsNotFound(uuid=uuid) from exc
+    values = iter((row.held or '').split())
+    held = [
+        Held(int(row_id), consumer, int(generation), resource_class, int(used))
+        for row_id, consumer, generation, resource_class, used in zip(*[values] * len(Held._fields), strict=True)
+    ]
+    return row.generation, sorted(held), row.newest
 
 
 # --- writes ---

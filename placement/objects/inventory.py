@@ -6,7 +6,7 @@ open already; the reshaper uses them too.
 
 import dataclasses
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -25,6 +25,7 @@ LOG = logging.getLogger('placement.objects.resource_provider')
 _INVENTORIES = tables.inventories.c
 _ALLOCATIONS = tables.allocations.c
 _CLASSES = tables.resource_classes.c
+_PROVIDERS = tables.resource_providers.c
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,22 +53,40 @@ Inventories = Mapping[str, Inventory]
 Rows = Mapping[str, sa.Row[Any]]
 
 
-def list_of_provider(uuid: str) -> tuple[Provider, Rows]:
-    """A provider and the rows of its inventories by class name, by class id. Raises errors.ProviderNotFound."""
+_OF_PROVIDER = (
+    sa.select(
+        _PROVIDERS.generation,
+        _CLASSES.name.label('resource_class'),
+        *[_INVENTORIES[field] for field in FIELDS],
+        _INVENTORIES.created_at,
+        _INVENTORIES.updated_at,
+    )
+    .select_from(tables.resource_providers)
+    .outerjoin(tables.inventories, _INVENTORIES.resource_provider_id == _PROVIDERS.id)
+    .outerjoin(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
+    .where(resource_provider.WANTED)
+    .order_by(_CLASSES.id)
+)
 
-    def work(connection: sa.Connection) -> tuple[Provider, Rows]:
-        provider = resource_provider.get(connection, uuid)
-        return provider, _rows(connection, [provider]).get(provider.id, {})
 
-    return engine.read(work)
+def list_of_provider(uuid: str) -> tuple[int, Rows]:
+    """The generation of a provider, and the rows of its inventories by class name, in the order of class ids.
+
+    Raises errors.ProviderNotFound.
+    """
+    rows = resource_provider.read_rows(_OF_PROVIDER, uuid)
+    return rows[0].generation, {row.resource_class: row for row in rows if row.resource_class is not None}
 
 
-def show(uuid: str, resource_class: str) -> tuple[Provider, sa.Row[Any]]:
-    """A provider and the row of one inventory. Raises errors.ProviderNotFound, errors.InventoryNotFound."""
-    provider, rows = list_of_provider(uuid)
+def show(uuid: str, resource_class: str) -> tuple[int, sa.Row[Any]]:
+    """The generation of a provider, and the row of one inventory.
+
+    Raises errors.ProviderNotFound, errors.InventoryNotFound.
+    """
+    generation, rows = list_of_provider(uuid)
     if resource_class not in rows:
         raise errors.InventoryNotFound(resource_class=resource_class, uuid=uuid)
-    return provider, rows[resource_class]
+    return generation, rows[resource_class]
 
 
 def create(uuid: str, resource_class: str, inventory: Inventory, may_reserve_all: bool) -> int:
@@ -279,19 +298,25 @@ _USAGE = (
     .where(_ALLOCATIONS.resource_provider_id.in_(_AMONG))
     .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
 )
-_ROWS = (
-    sa.select(tables.inventories, _CLASSES.name.label('resource_class'))
+_USED = _USAGE.subquery()
+_ROWS_WITH_USAGE: sa.Select[Any] = (
+    sa.select(
+        _INVENTORIES.id,
+        _INVENTORIES.resource_provider_id,
+        _INVENTORIES.resource_class_id,
+        _CLASSES.name.label('resource_class'),
+        _USED.c.used,
+    )
     .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
+    .outerjoin(
+        _USED,
+        sa.and_(
+            _USED.c.resource_provider_id == _INVENTORIES.resource_provider_id,
+            _USED.c.resource_class_id == _INVENTORIES.resource_class_id,
+        ),
+    )
     .where(_INVENTORIES.resource_provider_id.in_(_AMONG))
     .order_by(_INVENTORIES.resource_provider_id, _INVENTORIES.resource_class_id)
-)
-_USED = _USAGE.subquery()
-_ROWS_WITH_USAGE = _ROWS.add_columns(_USED.c.used).outerjoin(
-    _USED,
-    sa.and_(
-        _USED.c.resource_provider_id == _INVENTORIES.resource_provider_id,
-        _USED.c.resource_class_id == _INVENTORIES.resource_class_id,
-    ),
 )
 _INSERT = sa.insert(tables.inventories)
 _CLASS_IDS = (
@@ -332,19 +357,12 @@ def _class_ids(
     return found
 
 
-def _rows(connection: sa.Connection, providers: Collection[Provider]) -> dict[int, dict[str, sa.Row[Any]]]:
-    """Rows of inventories with the names of their classes, by provider id and class name, in the order of class ids."""
-    return _by_provider(connection.execute(_ROWS, {'providers': [provider.id for provider in providers]}))
-
-
 def _rows_with_usage(connection: sa.Connection, providers: Collection[Provider]) -> dict[int, dict[str, sa.Row[Any]]]:
-    """As `_rows`; `used` is None for what nothing is allocated of."""
-    return _by_provider(connection.execute(_ROWS_WITH_USAGE, {'providers': [provider.id for provider in providers]}))
-
-
-def _by_provider(result: Iterable[sa.Row[Any]]) -> dict[int, dict[str, sa.Row[Any]]]:
+    """Rows of inventories with the names of their classes, by provider id and class name, in the order of class ids;
+    `used` is None for what nothing is allocated of.
+    """
     rows: dict[int, dict[str, sa.Row[Any]]] = {}
-    for row in result:
+    for row in connection.execute(_ROWS_WITH_USAGE, {'providers': [provider.id for provider in providers]}):
         rows.setdefault(row.resource_provider_id, {})[row.resource_class] = row
     return rows
 

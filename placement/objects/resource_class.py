@@ -19,6 +19,8 @@ LOG = logging.getLogger(__name__)
 FIRST_CUSTOM_ID = 10000
 
 _CLASSES = tables.resource_classes.c
+_ALL = sa.select(tables.resource_classes).order_by(_CLASSES.id)
+_BY_NAME = sa.select(tables.resource_classes).where(_CLASSES.name == sa.bindparam('name'))
 
 
 def sync_standard() -> None:
@@ -44,13 +46,15 @@ def _missing_standard(connection: sa.Connection) -> list[tuple[int, str]]:
 
 def list_all() -> Sequence[sa.Row[Any]]:
     """The rows of all classes, by id."""
-    statement = sa.select(tables.resource_classes).order_by(_CLASSES.id)
-    return engine.read(lambda connection: connection.execute(statement).all())
+    return engine.read_rows(_ALL)
 
 
 def get(name: str) -> sa.Row[Any]:
     """The row of a class. Raises errors.ResourceClassNotFound."""
-    return engine.read(lambda connection: _get(connection, name))
+    row = _named(engine.read_rows(_BY_NAME, {'name': name}), name)
+    if row is None:
+        raise errors.ResourceClassNotFound(name=name)
+    return row
 
 
 def create(name: str) -> None:
@@ -127,7 +131,10 @@ def _get(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any
 
 
 def _find(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any] | None:
-    statement = sa.select(tables.resource_classes).where(_CLASSES.name == name)
-    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
-    # Names differ by case, whatever the database thinks of it.
-    return row if row is not None and row.name == name else None
+    rows = connection.execute(_BY_NAME.with_for_update() if lock else _BY_NAME, {'name': name}).all()
+    return _named(rows, name)
+
+
+def _named(rows: Sequence[sa.Row[Any]], name: str) -> sa.Row[Any] | None:
+    """The row of this very name, if any: names differ by case, whatever the database thinks of it."""
+    return next((row for row in rows if row.name == name), None)

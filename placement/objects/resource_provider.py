@@ -7,7 +7,7 @@ whatever their spelling in the request.
 
 import datetime
 import uuid as uuidlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,21 @@ _BUMP = (
     )
     .values(generation=_PROVIDERS.generation + 1, updated_at=sa.bindparam('now'))
 )
+
+
+# The condition of statements for `read_rows`.
+WANTED = _PROVIDERS.uuid == sa.bindparam('of')
+
+
+def read_rows(statement: sa.Select[Any], uuid: str) -> Sequence[sa.Row[Any]]:
+    """What a SELECT reads of the provider that is `WANTED`. It joins by outer joins, so that no rows mean no provider.
+
+    Raises errors.ProviderNotFound.
+    """
+    rows = engine.read_rows(statement, {'of': uuids.canonical(uuid)})
+    if not rows:
+        raise errors.ProviderNotFound(uuid=uuid)
+    return rows
 
 
 def find(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Provider]:
@@ -138,12 +153,12 @@ DESCRIBE: sa.Select[Any] = (
     .outerjoin(_PARENT, _PARENT.c.id == _PROVIDERS.parent_provider_id)
     .join(_ROOT, _ROOT.c.id == root_id())
 )
-_DESCRIBE_ONE = DESCRIBE.where(_PROVIDERS.uuid == sa.bindparam('of'))
+_DESCRIBE_ONE = DESCRIBE.where(WANTED)
 
 
 def show(uuid: str) -> sa.Row[Any]:
     """One provider as the API shows it (see `DESCRIBE`). Raises errors.ProviderNotFound."""
-    return engine.read(lambda connection: _show(connection, uuid))
+    return read_rows(_DESCRIBE_ONE, uuid)[0]
 
 
 def create(name: str, uuid: str | None, parent_uuid: str | None) -> sa.Row[Any]:

@@ -22,19 +22,24 @@ CUSTOM_PREFIX = os_traits.CUSTOM_NAMESPACE
 
 _TRAITS = tables.traits.c
 _LINKS = tables.resource_provider_traits.c
+_PROVIDERS = tables.resource_providers.c
 
 Rows = Sequence[sa.Row[Any]]
 
-_SHOWN: sa.Select[Any] = sa.select(_TRAITS.name, _TRAITS.created_at, _TRAITS.updated_at)
-_ALL = _SHOWN.order_by(_TRAITS.name)
 # PERF: hundreds of rows with times take ten times as long on their way through PyMySQL.
-_ALL_IN_ONE_ROW = sa.select(
+_ALL_IN_ONE_ROW: sa.Select[Any] = sa.select(
     sa.func.aggregate_strings(_TRAITS.name, ' ').label('names'),
     sa.func.max(sa.func.coalesce(_TRAITS.updated_at, _TRAITS.created_at)).label('changed_at'),
 )
-_OF_PROVIDER = _ALL.join(tables.resource_provider_traits, _LINKS.trait_id == _TRAITS.id).where(
-    _LINKS.resource_provider_id == sa.bindparam('provider')
+_OF_PROVIDER = (
+    _ALL_IN_ONE_ROW.add_columns(_PROVIDERS.generation)
+    .select_from(tables.resource_providers)
+    .outerjoin(tables.resource_provider_traits, _LINKS.resource_provider_id == _PROVIDERS.id)
+    .outerjoin(tables.traits, _TRAITS.id == _LINKS.trait_id)
+    .where(resource_provider.WANTED)
+    .group_by(_PROVIDERS.id, _PROVIDERS.generation)
 )
+_BY_NAME = sa.select(tables.traits).where(_TRAITS.name == sa.bindparam('name'))
 
 
 def sync_standard() -> None:
@@ -71,16 +76,20 @@ def list_all(
         is_associated = sa.exists().where(_LINKS.trait_id == _TRAITS.id)
         statement = statement.where(is_associated if associated else ~is_associated)
 
-    def work(connection: sa.Connection) -> tuple[list[str], datetime.datetime | None]:
-        row = connection.execute(statement).one()
-        return sorted((row.names or '').split()), row.changed_at
+    (row,) = engine.read_rows(statement)
+    return _names(row), row.changed_at
 
-    return engine.read(work)
+
+def _names(row: sa.Row[Any]) -> list[str]:
+    return sorted((row.names or '').split())
 
 
 def get(name: str) -> sa.Row[Any]:
     """The row of a trait. Raises errors.TraitNotFound."""
-    return engine.read(lambda connection: _get(connection, name))
+    row = _named(engine.read_rows(_BY_NAME, {'name': name}), name)
+    if row is None:
+        raise errors.TraitNotFound(name=name)
+    return row
 
 
 def ensure(name: str) -> tuple[sa.Row[Any], bool]:
@@ -113,14 +122,12 @@ def delete(name: str) -> None:
     engine.write(work, exhausted=errors.NameRace)
 
 
-def list_of_provider(uuid: str) -> tuple[Provider, Rows]:
-    """A provider and the rows of its traits, by name. Raises errors.ProviderNotFound."""
-
-    def work(connection: sa.Connection) -> tuple[Provider, Rows]:
-        provider = resource_provider.get(connection, uuid)
-        return provider, connection.execute(_OF_PROVIDER, {'provider': provider.id}).all()
-
-    return engine.read(work)
+def list_of_provider(uuid: str) -> tuple[int, list[str], datetime.datetime | None]:
+    """The generation of a provider, the sorted names of its traits, and the time of the latest change of one (None
+    without traits). Raises errors.ProviderNotFound.
+    """
+    (row,) = resource_provider.read_rows(_OF_PROVIDER, uuid)
+    return row.generation, _names(row), row.changed_at
 
 
 def replace_of_provider(uuid: str, generation: int, names: Collection[str]) -> tuple[int, Rows]:
@@ -190,7 +197,10 @@ def _get(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any
 
 
 def _find(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any] | None:
-    statement = sa.select(tables.traits).where(_TRAITS.name == name)
-    row = connection.execute(statement.with_for_update() if lock else statement).one_or_none()
-    # Names differ by case, whatever the database thinks of it.
-    return row if row is not None and row.name == name else None
+    rows = connection.execute(_BY_NAME.with_for_update() if lock else _BY_NAME, {'name': name}).all()
+    return _named(rows, name)
+
+
+def _named(rows: Rows, name: str) -> sa.Row[Any] | None:
+    """The row of this very name, if any: names differ by case, whatever the database thinks of it."""
+    return next((row for row in rows if row.name == name), None)

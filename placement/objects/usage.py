@@ -7,27 +7,30 @@ import sqlalchemy as sa
 from placement.db import engine, tables
 from placement.objects import resource_provider
 from placement.objects.consumer import UNKNOWN_TYPE
-from placement.objects.resource_provider import Provider
 
 _ALLOCATIONS = tables.allocations.c
 _CLASSES = tables.resource_classes.c
 _CONSUMERS = tables.consumers.c
 _INVENTORIES = tables.inventories.c
+_PROVIDERS = tables.resource_providers.c
 _TYPES = tables.consumer_types.c
 
 _OF_PROVIDER = (
-    sa.select(_CLASSES.name, sa.func.coalesce(sa.func.sum(_ALLOCATIONS.used), 0).label('used'))
-    .select_from(tables.inventories)
-    .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
-    .outerjoin(
-        tables.allocations,
-        sa.and_(
+    sa.select(
+        _PROVIDERS.generation,
+        _CLASSES.name,
+        sa.select(sa.func.coalesce(sa.func.sum(_ALLOCATIONS.used), 0))
+        .where(
             _ALLOCATIONS.resource_provider_id == _INVENTORIES.resource_provider_id,
             _ALLOCATIONS.resource_class_id == _INVENTORIES.resource_class_id,
-        ),
+        )
+        .scalar_subquery()
+        .label('used'),
     )
-    .where(_INVENTORIES.resource_provider_id == sa.bindparam('provider'))
-    .group_by(_CLASSES.id, _CLASSES.name)
+    .select_from(tables.resource_providers)
+    .outerjoin(tables.inventories, _INVENTORIES.resource_provider_id == _PROVIDERS.id)
+    .outerjoin(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
+    .where(resource_provider.WANTED)
     .order_by(_CLASSES.id)
 )
 
@@ -43,21 +46,19 @@ class Usage:
     amounts: dict[str, int] = field(default_factory=dict)
 
 
-def of_provider(uuid: str) -> tuple[Provider, dict[str, int]]:
-    """A provider and what is used of each class that it has inventory of. Raises errors.ProviderNotFound."""
+def of_provider(uuid: str) -> tuple[int, dict[str, int]]:
+    """The generation of a provider, and what is used of each class that it has inventory of.
 
-    def work(connection: sa.Connection) -> tuple[Provider, dict[str, int]]:
-        provider = resource_provider.get(connection, uuid)
-        rows = connection.execute(_OF_PROVIDER, {'provider': provider.id})
-        return provider, {row.name: int(row.used) for row in rows}
-
-    return engine.read(work)
+    Raises errors.ProviderNotFound.
+    """
+    rows = resource_provider.read_rows(_OF_PROVIDER, uuid)
+    return rows[0].generation, {row.name: int(row.used) for row in rows if row.name is not None}
 
 
 def of_project(project: str, user: str | None) -> dict[str, int]:
     """What the consumers of a project (and user) hold, by class name."""
     statement = _held(project, user).add_columns(_CLASSES.name, _SUM).group_by(_CLASSES.id, _CLASSES.name)
-    return engine.read(lambda connection: {row.name: int(row.used) for row in connection.execute(statement)})
+    return {row.name: int(row.used) for row in engine.read_rows(statement)}
 
 
 def of_project_by_type(project: str, user: str | None, consumer_type: str | None) -> dict[str, Usage]:

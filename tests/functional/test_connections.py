@@ -111,14 +111,18 @@ class TestKept:
         assert client.must('GET', f'/resource_providers/{host}').json()['name'] == 'host'
         assert [row.name for row in database.rows('SELECT name FROM resource_providers')] == ['host']
 
-    def test_one_word_ends_a_transaction(self, client, host):
+    def test_a_read_of_one_statement_is_one_statement(self, client, host):
         with counted() as statements:
             client.must('GET', f'/resource_providers/{host}')
-        assert statements.texts[-1] == 'ROLLBACK'
-        assert statements.texts.count('ROLLBACK') == 1
+        assert [text.split()[0] for text in statements.texts] == ['SELECT']
+
+    def test_one_word_begins_a_transaction_and_one_ends_it(self, client, host):
+        with counted() as statements:
+            engine.read(lambda connection: connection.exec_driver_sql('SELECT 1'))
+        assert statements.texts == ['BEGIN', 'SELECT 1', 'ROLLBACK']
         with counted() as statements:
             client.must('PUT', f'/resource_providers/{host}', {'name': 'host'})
-        assert statements.texts[-1] == 'COMMIT'
+        assert (statements.texts[0].partition(' ')[0], statements.texts[-1]) == ('BEGIN', 'COMMIT')
         assert 'ROLLBACK' not in statements.texts
 
 

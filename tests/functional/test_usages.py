@@ -127,7 +127,7 @@ def test_who_may_ask(client, world, roles, project, query, status):
 
 def test_statements(client, world):
     for path, selects in (
-        (f'/resource_providers/{world}/usages', 2),
+        (f'/resource_providers/{world}/usages', 1),
         ('/usages?project_id=p1', 2),
         ('/usages?project_id=p1&user_id=u1&consumer_type=all', 2),
     ):
