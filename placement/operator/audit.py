@@ -7,14 +7,15 @@ A check is a function of a connection (in one read transaction) and of `Options`
 import datetime
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 
-from placement.db import tables
+from placement.capacity import capacity
+from placement.db import dialect, tables
 from placement.objects.consumer import UNKNOWN_TYPE
 from placement.objects.resource_provider import root_id
 from placement.objects.trait import CUSTOM_PREFIX
-from placement.operator import trees
 from placement.solver.members import SHARING
 
 _PROVIDERS, _INVENTORIES, _CLASSES = tables.resource_providers.c, tables.inventories.c, tables.resource_classes.c
@@ -117,24 +118,45 @@ def _without_project(connection: sa.Connection, _options: Options) -> Iterator[R
 
 
 def _without_inventory(connection: sa.Connection, _options: Options) -> Iterator[Row]:
-    for uuid, name, stock in _stocks(connection):
-        if not stock.step_size:
-            yield uuid, name, stock.resource_class, str(stock.used)
+    used = _used()
+    statement = (
+        sa.select(_PROVIDERS.uuid, _PROVIDERS.name, _CLASSES.name, used.amount)
+        .join(tables.resource_providers, _PROVIDERS.id == used.provider_id)
+        .join(tables.resource_classes, _CLASSES.id == used.class_id)
+        .outerjoin(tables.inventories, _has_inventory(used))
+        .where(_INVENTORIES.id.is_(None))
+        .order_by(_PROVIDERS.name, _CLASSES.id)
+    )
+    for uuid, name, resource_class, amount in connection.execute(statement):
+        yield uuid, name or '', resource_class, str(amount)
 
 
 def _over_capacity(connection: sa.Connection, _options: Options) -> Iterator[Row]:
-    for uuid, name, stock in _stocks(connection):
-        if stock.step_size and stock.used > stock.capacity:
-            yield uuid, name, stock.resource_class, str(stock.used), str(stock.capacity)
+    used = _used()
+    net = _INVENTORIES.total - _INVENTORIES.reserved
+    statement = (
+        sa.select(_PROVIDERS.uuid, _PROVIDERS.name, _CLASSES.name, used.amount)
+        .add_columns(_INVENTORIES.total, _INVENTORIES.reserved, _INVENTORIES.allocation_ratio)
+        .join(tables.inventories, _has_inventory(used))
+        .join(tables.resource_providers, _PROVIDERS.id == used.provider_id)
+        .join(tables.resource_classes, _CLASSES.id == used.class_id)
+        .where(used.amount > net * dialect.effective_ratio(_INVENTORIES.allocation_ratio))
+        .order_by(_PROVIDERS.name, _CLASSES.id)
+    )
+    for uuid, name, resource_class, amount, *numbers in connection.execute(statement):
+        yield uuid, name or '', resource_class, str(amount), str(int(capacity(*numbers)))
 
 
-def _stocks(connection: sa.Connection) -> Iterator[tuple[str, str, trees.Stock]]:
-    """Everything that is had or used, with uuid and name of the provider, by name."""
-    stocks = trees.read_stocks(connection, None)
-    statement = sa.select(_PROVIDERS.id, _PROVIDERS.uuid, _PROVIDERS.name).order_by(_PROVIDERS.name)
-    for provider_id, uuid, name in connection.execute(statement):
-        for stock in stocks.get(provider_id, ()):
-            yield uuid, name or '', stock
+def _used() -> Any:
+    """The columns `provider_id`, `class_id` and `amount` of all that is used."""
+    keys = _ALLOCATIONS.resource_provider_id.label('provider_id'), _ALLOCATIONS.resource_class_id.label('class_id')
+    return sa.select(*keys, sa.func.sum(_ALLOCATIONS.used).label('amount')).group_by(*keys).subquery('used').c
+
+
+def _has_inventory(used: Any) -> sa.ColumnElement[bool]:
+    """Joins inventories to `_used()`."""
+    is_of_provider = _INVENTORIES.resource_provider_id == used.provider_id
+    return sa.and_(is_of_provider, _INVENTORIES.resource_class_id == used.class_id)
 
 
 def _wrong_root(connection: sa.Connection, _options: Options) -> Iterator[Row]:
