@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jsonschema
+import jsonschema_rs
 from jsonschema import exceptions
 
 from placement import errors
@@ -69,24 +70,39 @@ class VersionedSchema:
         return schema
 
     @functools.cache  # noqa: B019
-    def _validator(self, since: Version | None, formats: jsonschema.FormatChecker) -> Any:
+    def _fast_validator(self, since: Version | None, is_uuid: Callable[[str], bool]) -> Any:
+        schema = _without_final_newlines(self._at(since))
+        return jsonschema_rs.Draft202012Validator(schema, formats={'uuid': is_uuid}, validate_formats=True)
+
+    @functools.cache  # noqa: B019
+    def _validator(self, since: Version | None, is_uuid: Callable[[str], bool]) -> Any:
+        formats = jsonschema.FormatChecker(formats=())
+        formats.checks('uuid')(lambda value: not isinstance(value, str) or is_uuid(value))
         return _Validator(self._at(since), format_checker=formats)
 
-    def _problem(self, value: Any, version: Version, formats: jsonschema.FormatChecker) -> str | None:
-        found = self._validator(self._since(version), formats).iter_errors(value)
+    def _problem(self, value: Any, version: Version, is_uuid: Callable[[str], bool]) -> str | None:
+        since = self._since(version)
+        try:
+            # PERF: a hundred times as fast as the other library, whose words on errors clients know.
+            if self._fast_validator(since, is_uuid).is_valid(value):
+                return None
+        except ValueError:
+            pass  # half a character, or nested too deeply
+        found = self._validator(since, is_uuid).iter_errors(value)
         error = exceptions.best_match(itertools.islice(found, _MOST_ERRORS))
         return None if error is None else _explain(error)
 
     def validate_body(self, value: Any, version: Version) -> Any:
         """`value`, if it is a valid body at this version. Raises errors.InvalidBody."""
-        problem = self._problem(value, version, _BODY_FORMATS)
+        problem = self._problem(value, version, is_uuid_like)
         if problem is not None:
             raise errors.InvalidBody(reason=problem)
         return value
 
     def validate_query(self, value: dict[str, str], version: Version) -> None:
         """Check query parameters, one value for each. Raises errors.InvalidQuery."""
-        problem = self._problem(value, version, _QUERY_FORMATS)
+        # The dashes of a uuid must be in place (http.md 2.5).
+        problem = self._problem(value, version, is_dashed)
         if problem is not None:
             raise errors.InvalidQuery(reason=problem)
 
@@ -130,15 +146,17 @@ def _pattern_properties(
     yield from _BASE.VALIDATORS['patternProperties'](validator, patterns, instance, schema)
 
 
+def _without_final_newlines(schema: Any) -> Any:
+    """A schema for the fast library, whose "$" is the true end, and which shall find the same keys wrong."""
+    if isinstance(schema, list):
+        return [_without_final_newlines(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {keyword: _without_final_newlines(part) for keyword, part in schema.items()}
+    if 'patternProperties' in changed:
+        changed['propertyNames'] = {'pattern': '[^\n]$'}
+    return changed
+
+
 _BASE = jsonschema.Draft202012Validator
 _Validator = jsonschema.validators.extend(_BASE, {'pattern': _pattern, 'patternProperties': _pattern_properties})
-
-
-def _uuid_format(check: Callable[[object], bool]) -> jsonschema.FormatChecker:
-    formats = jsonschema.FormatChecker(formats=())
-    formats.checks('uuid')(lambda value: not isinstance(value, str) or check(value))
-    return formats
-
-
-# What a uuid is: in a query its dashes must be in place (http.md 2.5).
-_BODY_FORMATS, _QUERY_FORMATS = _uuid_format(is_uuid_like), _uuid_format(is_dashed)
