@@ -79,6 +79,11 @@ def by_index(statement: sa.Select[Any], table: sa.Table, index: str) -> sa.Selec
     return statement.with_hint(table, hint, 'mysql').with_hint(table, hint, 'mariadb')
 
 
+def in_order(statement: sa.Select[Any]) -> sa.Select[Any]:
+    """Join tables in the order in which they are written, whatever MySQL thinks of it."""
+    return statement.prefix_with('STRAIGHT_JOIN', dialect='mysql').prefix_with('STRAIGHT_JOIN', dialect='mariadb')
+
+
 @contextlib.contextmanager
 def explicit_zero_ids(connection: sa.Connection) -> Iterator[None]:
     """An id of 0 is stored as 0 while the block runs, and not as the next number (service.md 2.1, trap 9.1)."""

@@ -48,5 +48,6 @@ def candidates(
     :raises errors.ResourcesClassUnknown: unknown class
     :raises errors.CandidateTraitUnknown: unknown trait
     """
-    topology = (mirror or Mirror()).topology(connection)
-    return find(wanted, topology, Source(connection), settings or Settings(), rng or random.Random())
+    mirror = mirror or Mirror()
+    topology = mirror.topology(connection)
+    return find(wanted, topology, Source(connection, mirror.traits), settings or Settings(), rng or random.Random())

@@ -16,7 +16,7 @@ from placement.solver.query import CandidateQuery, Group
 from placement.solver.sample import sample
 from placement.solver.solve import NESTED, Block, Search, Settings, take
 from placement.solver.topology import Ints, Topology
-from placement.solver.usage import Usage, Used
+from placement.solver.usage import Usage
 
 SUMMARY_TRAITS = (1, 17)
 
@@ -27,11 +27,11 @@ class Source(Protocol):
     def cloud(self, query: CandidateQuery, topology: Topology) -> Cloud:
         """The memberships that a query needs, on the topology."""
 
-    def used(self, provider_ids: Sequence[int] | None) -> Used:
-        """What is used of these providers, None for all."""
+    def used(self, provider_ids: Sequence[int] | None, class_ids: Sequence[int] | None) -> Ints:
+        """What is used of these providers and classes (see `usage.Fetch`)."""
 
-    def traits(self, provider_ids: Sequence[int]) -> Mapping[int, Iterable[str]]:
-        """The names of the traits of these providers, those without any left out."""
+    def traits(self, topology: Topology, rows: Ints) -> Mapping[int, Iterable[str]]:
+        """By provider id, the names of the traits of these provider rows, those without any left out or empty."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def find(query: CandidateQuery, topology: Topology, source: Source, settings: Se
         return _nothing(query, topology, usage, search.steps.count)
     rows = _summary_rows(search, choices)
     usage.require(rows)
-    traits = source.traits(topology.tree.ids[rows].tolist()) if query.version >= SUMMARY_TRAITS else {}
+    traits = source.traits(topology, rows) if query.version >= SUMMARY_TRAITS else {}
     return Result(query, topology, usage, plan, choices, rows, traits, search.steps.count)
 
 

@@ -68,11 +68,9 @@ class Tree:
 class Stock:
     """All inventories, sorted by class and then by provider row: parallel arrays of one length.
 
-    `capacity` is in whole units; `ceiling` is the same for arithmetic in 64 bits, `HUGE` at most. `keys` are `class
-    number * providers + row`, ascending.
+    `capacity` is in whole units; `ceiling` is the same for arithmetic in 64 bits, `HUGE` at most.
     """
 
-    keys: Ints
     rows: Ints
     capacity: Floats
     ceiling: Ints
@@ -81,21 +79,38 @@ class Stock:
     step_size: Ints
     # Where the inventories of a class lie; all classes that exist are keys.
     of_class: Mapping[str, slice]
-    # The number of a class of the database within `keys`.
-    class_numbers: Mapping[int, int]
+    # The ids of all classes, ascending (that is, by class number), and by name.
+    class_ids: Ints
+    id_of_class: Mapping[str, int]
+    # `provider id * number of classes + class number` of all inventories, ascending, and where each of these lies.
+    # PERF: what the database says comes in this order, and is found three times quicker than by rows.
+    pairs: Ints
+    places_of_pairs: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Topology:
-    """The cloud but for usage, traits and aggregates."""
+    """The cloud but for usage, traits and aggregates; of those the names of all traits, by id."""
 
     tree: Tree
     stock: Stock
+    trait_names: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """How many providers there are."""
         return len(self.tree.ids)
+
+    def places(self, ids: Ints, class_ids: Ints) -> Ints:
+        """Where in the stock the inventory of each pair of provider id and class id lies, -1 if there is none."""
+        stock = self.stock
+        if not len(stock.rows):
+            return np.full(len(ids), -1)
+        numbers = np.minimum(np.searchsorted(stock.class_ids, class_ids), len(stock.class_ids) - 1)
+        wanted = ids * len(stock.class_ids) + numbers
+        found = np.minimum(np.searchsorted(stock.pairs, wanted), len(stock.pairs) - 1)
+        there = (stock.pairs[found] == wanted) & (stock.class_ids[numbers] == class_ids)
+        return np.where(there, stock.places_of_pairs[found], -1)
 
 
 def build_tree(providers: Mapping[int, Provider]) -> Tree:
@@ -168,19 +183,18 @@ def _preorder(providers: Mapping[int, Provider]) -> tuple[list[int], Ints, Ints,
 
 def build_stock(tree: Tree, inventories: Inventories, class_names: Mapping[int, str]) -> Stock:
     """The inventories (see `Inventories`) by class; those of unknown providers or classes are left out."""
-    size = len(tree.ids)
     class_ids = sorted(class_names)
     known = np.isin(inventories[:, 0], tree.ids) & np.isin(inventories[:, 1], class_ids)
     items = inventories[known]
     numbers = np.searchsorted(np.array(class_ids, np.int64), items[:, 1].astype(np.int64))
     rows = tree.rows_of(items[:, 0].astype(np.int64))
-    keys = numbers * size + rows
-    order = np.argsort(keys)
+    order = np.lexsort((rows, numbers))
     items = items[order]
     capacity = _capacities(items)
+    pairs = items[:, 0].astype(np.int64) * len(class_ids) + numbers[order]
+    by_pair = np.argsort(pairs)
     bounds = np.searchsorted(numbers[order], np.arange(len(class_ids) + 1)).tolist()
     return Stock(
-        keys=keys[order],
         rows=rows[order],
         capacity=capacity,
         ceiling=_whole(capacity),
@@ -191,7 +205,10 @@ def build_stock(tree: Tree, inventories: Inventories, class_names: Mapping[int, 
             class_names[class_id]: slice(bounds[number], bounds[number + 1])
             for number, class_id in enumerate(class_ids)
         },
-        class_numbers={class_id: number for number, class_id in enumerate(class_ids)},
+        class_ids=np.array(class_ids, np.int64),
+        id_of_class={class_names[class_id]: class_id for class_id in class_ids},
+        pairs=pairs[by_pair],
+        places_of_pairs=by_pair,
     )
 
 

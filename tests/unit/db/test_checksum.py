@@ -28,7 +28,7 @@ def fill(connection: sa.Connection, rows: list[dict[str, int | None]]) -> None:
 
 
 def total(connection: sa.Connection) -> int:
-    return int(connection.scalar(sa.select(checksum.checksum(connection, *TABLE.c))) or 0)
+    return int(connection.scalar(sa.select(checksum.checksum(*TABLE.c))) or 0)
 
 
 def test_the_same_change_in_alike_rows_shows(connection: sa.Connection) -> None:
@@ -64,4 +64,4 @@ def test_null_and_swapped_values_show(connection: sa.Connection) -> None:
 
 def test_rows_come_packed(connection: sa.Connection) -> None:
     fill(connection, [{'id': 1, 'kind': 0, 'total': 8, 'parent': 3}, {'id': 2, 'kind': 0, 'total': 9, 'parent': 4}])
-    assert connection.scalar(sa.select(checksum.packed(connection, *TABLE.c))) == '1 0 8 3 2 0 9 4'
+    assert connection.scalar(sa.select(checksum.packed(*TABLE.c))) == '1 0 8 3 2 0 9 4'

@@ -16,7 +16,7 @@ import numpy as np
 from placement import solver
 from placement.solver import members
 from placement.solver.candidates import find
-from placement.solver.topology import INVENTORY_COLUMNS, Provider, Topology, build_stock, build_tree
+from placement.solver.topology import INVENTORY_COLUMNS, Ints, Provider, Topology, build_stock, build_tree
 
 LATEST = (1, 39)
 
@@ -91,14 +91,19 @@ class Cloud:
         )
         return members.make_cloud(topology, traits, aggregates)
 
-    def used(self, provider_ids: Sequence[int] | None) -> list[tuple[int, int, int]]:
+    def used(self, provider_ids: Sequence[int] | None, class_ids: Sequence[int] | None) -> Ints:
         provider_ids = provider_ids if provider_ids is not None else list(self.providers)
         self.reads.append(provider_ids)
-        wanted = set(provider_ids)
-        return [(*key, amount) for key, amount in self.amounts.items() if key[0] in wanted]
+        rows = [
+            (*key, amount)
+            for key, amount in self.amounts.items()
+            if key[0] in provider_ids and (class_ids is None or key[1] in class_ids)
+        ]
+        return np.array(rows, np.int64).reshape(-1, 3)
 
-    def traits(self, provider_ids: Sequence[int]) -> Mapping[int, tuple[str, ...]]:
+    def traits(self, topology: Topology, rows: Ints) -> Mapping[int, tuple[str, ...]]:
         found: dict[int, tuple[str, ...]] = {}
+        provider_ids = topology.tree.ids[rows].tolist()
         for name, ids in self.members['trait'].items():
             for number in set(ids) & set(provider_ids):
                 found[number] = (*found.get(number, ()), name)

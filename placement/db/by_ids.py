@@ -1,0 +1,49 @@
+"""Statements for long lists of ids (used by placement.solver, which reads of a thousand providers at once).
+
+PERF: SQLAlchemy takes 0.2 ms for each of the solver's larger statements, and a microsecond for each id of a list; here
+a statement becomes text once, and the ids are put into it.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+# MariaDB's in_predicate_conversion_threshold is 1000. PERF: it joins a longer list as a table (1,125 ids: 187 ms to
+# 110 ms).
+PORTION = 900
+
+_PLACE = re.compile(r'\{(\w+):([\w.]+)\}')
+
+
+def listed(column: sa.ColumnElement[int], name: str) -> sa.ColumnElement[bool]:
+    """In a statement of `rows`, the condition that the column is one of the ids of this name."""
+    return sa.text(f'{{{name}:{column}}}')  # type: ignore[return-value]
+
+
+def rows(
+    connection: sa.Connection, make: Callable[[], sa.Select[Any]], **ids: Sequence[int] | None
+) -> sa.CursorResult[*tuple[Any, ...]]:
+    """The result of the statement that `make` (called once for all) makes, with these ids, None for all that there
+    are."""
+    text = _text(make, connection.dialect)
+    return connection.exec_driver_sql(_PLACE.sub(lambda place: _condition(place[2], ids[place[1]]), text))
+
+
+@functools.lru_cache(100)
+def _text(make: Callable[[], sa.Select[Any]], dialect: sa.Dialect) -> str:
+    return str(make().compile(dialect=dialect, compile_kwargs={'literal_binds': True}))
+
+
+def _condition(column: str, ids: Sequence[int] | None) -> str:
+    if ids is None:
+        return '1 = 1'
+    ordered = sorted(ids)
+    portions = [ordered[start : start + PORTION] for start in range(0, len(ordered), PORTION)] or [[]]
+    return f'({" OR ".join(f"{column} IN ({_numbers(portion)})" for portion in portions)})'
+
+
+def _numbers(ids: Sequence[int]) -> str:
+    return ','.join(map(str, map(int, ids))) or 'NULL'

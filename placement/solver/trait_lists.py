@@ -1,0 +1,89 @@
+"""The traits of providers for the summaries, kept between requests, never stale (used by `source`, one `TraitLists` in
+each `mirror.Mirror`).
+
+What is known of the providers of a request is held against one checksum of all their traits as they are in the
+database. If it differs, the traits of all of them are read again.
+
+PERF: of 60,000 traits of 1,000 providers the checksum takes 6 ms, reading them 10 ms.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from placement.db import by_ids, checksum, dialect, tables
+from placement.solver.topology import Ints, Topology
+
+_HAS = tables.resource_provider_traits.c
+_CHECKSUM = checksum.checksum_of_numbers(_HAS.resource_provider_id, _HAS.trait_id)
+_INDEX = 'resource_provider_traits_resource_provider_trait_idx'
+
+
+class Listed(NamedTuple):
+    """The names of the traits of a provider, and the checksum of its rows."""
+
+    names: tuple[str, ...] = ()
+    checksum: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """What is known by provider id, as long as traits have these names."""
+
+    names: Mapping[int, str] = field(default_factory=dict)
+    lists: Mapping[int, Listed] = field(default_factory=dict)
+
+
+class TraitLists:
+    """The traits that former requests have shown."""
+
+    def __init__(self) -> None:
+        self._state = _State()
+
+    def of(self, connection: sa.Connection, topology: Topology, rows: Ints) -> Mapping[int, tuple[str, ...]]:
+        """The names of the traits of these provider rows, by provider id."""
+        state = self._state
+        if state.names is not topology.trait_names:
+            state = _State(topology.trait_names)
+        ids: list[int] = topology.tree.ids[rows].tolist()
+        wanted: list[int] | None = ids
+        # PERF: the traits of all providers are read quicker than those of most of them (8 ms to 12 ms for 1,000).
+        if 2 * len(ids) > topology.size:
+            ids, wanted = topology.tree.ids.tolist(), None
+        lists = [state.lists.get(provider_id) for provider_id in ids]
+        known = [listed for listed in lists if listed is not None]
+        now = int(by_ids.rows(connection, _whole, providers=wanted).scalar_one() or 0)
+        if len(known) < len(lists) or checksum.combined(connection, [listed.checksum for listed in known]) != now:
+            read = _read(connection, topology, wanted)
+            state = _State(state.names, {**state.lists, **dict.fromkeys(ids, Listed()), **read})
+        self._state = state
+        return {provider_id: state.lists[provider_id].names for provider_id in topology.tree.ids[rows].tolist()}
+
+
+def _read(connection: sa.Connection, topology: Topology, ids: Sequence[int] | None) -> dict[int, Listed]:
+    names: dict[str, tuple[str, ...]] = {}
+    read: dict[int, Listed] = {}
+    for row in by_ids.rows(connection, _by_provider, providers=ids):
+        provider_id, packed, total = row
+        if packed not in names:
+            # Many providers have the same traits.
+            names[packed] = tuple(topology.trait_names[int(trait_id)] for trait_id in packed.split())
+        read[provider_id] = Listed(names[packed], int(total))
+    return read
+
+
+def _whole() -> sa.Select[Any]:
+    return _select(_CHECKSUM)
+
+
+def _by_provider() -> sa.Select[Any]:
+    return _select(_HAS.resource_provider_id, checksum.packed(_HAS.trait_id), _CHECKSUM).group_by(
+        _HAS.resource_provider_id
+    )
+
+
+def _select(*columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    statement = sa.select(*columns).where(by_ids.listed(_HAS.resource_provider_id, 'providers'))
+    return dialect.by_index(statement, tables.resource_provider_traits, _INDEX)
