@@ -1,5 +1,6 @@
 """/resource_providers and /resource_providers/{uuid} (contract: http.md 5.4, 5.5)."""
 
+import functools
 import json
 from collections.abc import Iterable
 from json.encoder import encode_basestring_ascii
@@ -45,7 +46,7 @@ def list_all(request: Request) -> Response:
             resources=resources,
         )
     )
-    body = f'{{"resource_providers": [{", ".join(_render(request, rows))}]}}'
+    body = f'{{"resource_providers":[{",".join(_render(request, rows))}]}}'
     return json_response(request, body.encode(), last_modified=changed_at or utcnow())
 
 
@@ -85,38 +86,31 @@ def delete(request: Request) -> Response:
 def _render(request: Request, rows: Iterable[sa.Row[Any] | provider_search.Found]) -> list[str]:
     """Providers as JSON, as the version of the request shows them.
 
-    PERF: one template is filled for each provider. A list of 10,000 takes 0.09 s so, and 0.21 s by way of dicts.
+    PERF: a fifth of the time that it takes by way of dicts.
     """
-    template = _template(request)
+    links = _links(request.href('/resource_providers/'), request.version)
+    if request.version < TREES_SINCE:
+        return [_render_start(row, links) + '}' for row in rows]
     return [
-        template
-        % {
-            'uuid': _quoted(row.uuid)[1:-1],
-            'name': _quoted(row.name),
-            'generation': row.generation,
-            'parent': _quoted(row.parent_uuid),
-            'root': _quoted(row.root_uuid),
-        }
+        f'{_render_start(row, links)},"parent_provider_uuid":{_quoted(row.parent_uuid)},'
+        f'"root_provider_uuid":{_quoted(row.root_uuid)}}}'
         for row in rows
     ]
 
 
-def _template(request: Request) -> str:
-    """The JSON of one provider, with %(…)s where its values go."""
-    base = request.href('/resource_providers/').replace('%', '%%') + '%(uuid)s'
-    provider: dict[str, Any] = {
-        'uuid': '%(uuid)s',
-        'name': '%(name)s',
-        'generation': '%(generation)s',
-        'links': [{'rel': rel, 'href': base + suffix} for rel, suffix, since in LINKS if request.version >= since],
-    }
-    if request.version >= TREES_SINCE:
-        provider |= {'parent_provider_uuid': '%(parent)s', 'root_provider_uuid': '%(root)s'}
-    template = json.dumps(provider)
-    # These values bring their own quotes, or need none.
-    for name in ('name', 'generation', 'parent', 'root'):
-        template = template.replace(f'"%({name})s"', f'%({name})s')
-    return template
+def _render_start(row: sa.Row[Any] | provider_search.Found, links: list[str]) -> str:
+    uuid = row.uuid
+    return (
+        f'{{"uuid":{_quoted(uuid)},"name":{_quoted(row.name)},"generation":{row.generation},"links":{uuid.join(links)}'
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _links(base: str, version: tuple[int, int]) -> list[str]:
+    """The JSON of the links of a provider, cut where its uuid goes; `base` is the path of all providers."""
+    gap = '\0'  # in no path
+    links = [{'rel': rel, 'href': f'{base}{gap}{suffix}'} for rel, suffix, since in LINKS if version >= since]
+    return json.dumps(links, separators=(',', ':')).split(json.dumps(gap)[1:-1])
 
 
 def _quoted(text: str | None) -> str:
