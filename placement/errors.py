@@ -710,6 +710,16 @@ class GroupTraitsConflict(BadRequest):
     text = 'Conflicting required and forbidden traits found in the following traits keys: {conflicts}'
 
 
+class CandidateSearchTooLong(BadRequest):
+    """It takes too long to find out whether there are (more) candidates."""
+
+    text = (
+        'The search for allocation candidates was given up: {steps} steps did not show whether the request groups fit '
+        'into one of the trees. Ask for fewer groups of unequal amounts, or say more about the providers that may '
+        'serve them (required, member_of, in_tree).'
+    )
+
+
 class GroupPolicyRequired(BadRequest):
     """Several suffixed groups without `group_policy`."""
 

@@ -10,10 +10,13 @@ matchings keep it out of dead ends.
 
 import functools
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from placement import errors
 from placement.solver.matching import Matching
+from placement.solver.packing import Packing
 
 # By slot, the provider rows that may serve it, ascending.
 Domains = Sequence[Sequence[int]]
@@ -22,11 +25,24 @@ Choice = tuple[int, ...]
 Cover = tuple[Sequence[int], Callable[[int], bool]]
 
 
+# A search at one anchor gives up after so many steps without another choice (about 10 seconds). Packing is a hard
+# problem: without an end to it, one request could keep a worker busy for ever.
+PATIENCE = 3_000_000
+# So many providers in all of the situations that are remembered; it takes 4 bytes and more for each.
+REMEMBERED = 4_000_000
+
+
 @dataclass
 class Steps:
-    """How much searching was done: one for each provider looked at for a slot."""
+    """How much searching was done: one for each provider looked at for a slot; and how much may be done, at `most`."""
 
     count: int = 0
+    most: int = PATIENCE
+
+    def check(self) -> None:
+        """Raises errors.CandidateSearchTooLong."""
+        if self.count > self.most:
+            raise errors.CandidateSearchTooLong(steps=PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -46,9 +62,15 @@ class Rules:
 
 
 def choices(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
-    """All choices of one provider row per slot that observe the rules, each once, in a fixed order."""
+    """All choices of one provider row per slot that observe the rules, each once, in a fixed order.
+
+    :raises errors.CandidateSearchTooLong: there may be more, but none was found with `PATIENCE`
+    """
+    steps.most = steps.count + PATIENCE
     for case in _cases(domains, rules, steps):
-        yield from _assign(case, rules, steps)
+        for choice in _assign(case, rules, steps):
+            yield choice
+            steps.most = steps.count + PATIENCE
 
 
 # --- something among several: disjoint cases ---
@@ -64,6 +86,7 @@ def _cases(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Domains]:
     # One split within the cases of the other. Not by recursion: a query may have hundreds of conditions.
     open_cases = [iter([domains])]
     while open_cases:
+        steps.check()
         case = next(open_cases[-1], None)
         if case is None:
             open_cases.pop()
@@ -121,10 +144,12 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
     Slots are decided in the order of the sizes of their domains, large amounts first. If the n-th has more than n
     providers to choose from, no choice before it can leave it without one, and nothing needs to be watched. Otherwise
     matchings tell whether the rest can still be served, and situations that failed are remembered (slots that ask the
-    same lead to the same situation in many orders).
+    same lead to the same situation in many orders); from the first dead end on, `packing` says which situations are
+    hopeless.
     """
     count = len(domains)
-    order = sorted(range(count), key=lambda slot: (len(domains[slot]), [-amount for _, amount in rules.demands[slot]]))
+    sizes = _sizes(rules.demands)
+    order = sorted(range(count), key=lambda slot: (len(domains[slot]), -sizes[slot]))
     tight = any(len(domains[slot]) <= place for place, slot in enumerate(order))
     matchings = _matchings(domains, order, rules) if tight else []
     for matching in matchings:
@@ -138,19 +163,15 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
     occupied: set[int] = set()
     chosen = [0] * count
     cursor = [0] * (count + 1)
-    failed: set[object] = set()
+    packing: Packing | None = None
+    failed: set[tuple[int, bytes]] = set()
     found = 0
     found_before = [0] * (count + 1)
     depth = 0
 
-    # Providers that may serve the same slots and have the same room are interchangeable.
-    kinds = _kinds(domains, rules) if tight else {}
-
-    def situation() -> object:
-        content: dict[int, list[tuple[str, int]]] = {row: [('', 1)] for row in occupied}
-        for (resource_class, row), amount in taken.items():
-            content.setdefault(row, []).append((resource_class, amount))
-        return depth, tuple(sorted((kinds[row], *sorted(items)) for row, items in content.items()))
+    def situation(packing: Packing) -> tuple[int, bytes] | None:
+        steps.count += len(packing)
+        return packing.situation(depth, taken, occupied)
 
     def take(slot: int, row: int, sign: int) -> None:
         for resource_class, amount in rules.demands[slot]:
@@ -181,6 +202,7 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
         return True
 
     while depth >= 0:
+        steps.check()
         if depth == count:
             found += 1
             yield tuple(chosen)
@@ -198,7 +220,7 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
                     depth += 1
                     cursor[depth] = 0
                     found_before[depth] = found
-                    if failed and situation() in failed:
+                    if packing is not None and ((now := situation(packing)) is None or now in failed):
                         depth -= 1
                         take(slot, row, -1)
                         continue
@@ -207,23 +229,22 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
             if advanced:
                 continue
             if tight and found == found_before[depth]:
-                failed.add(situation())
+                packing = packing or Packing(order, domains, rules.demands, rules.room)
+                if (now := situation(packing)) is not None:
+                    if len(failed) * len(packing) > REMEMBERED:
+                        failed.clear()
+                    failed.add(now)
         depth -= 1
         if depth >= 0:
             take(order[depth], chosen[order[depth]], -1)
 
 
-def _kinds(domains: Domains, rules: Rules) -> dict[int, int]:
-    """By provider row, the number of its kind: who may serve the same slots and has the same room is of one kind."""
-    serves: dict[int, list[int]] = {}
-    for slot, domain in enumerate(domains):
-        for row in domain:
-            serves.setdefault(row, []).append(slot)
-    numbers: dict[object, int] = {}
-    return {
-        row: numbers.setdefault((*slots, *(room.get(row) for room in rules.room.values())), len(numbers))
-        for row, slots in serves.items()
-    }
+def _sizes(demands: Sequence[Sequence[tuple[str, int]]]) -> list[float]:
+    """By slot, the sum of its shares of all that is asked of a class."""
+    totals = Counter[str]()
+    for wanted in demands:
+        totals.update(dict(wanted))
+    return [sum(amount / totals[name] for name, amount in wanted) for wanted in demands]
 
 
 def _matchings(domains: Domains, order: Sequence[int], rules: Rules) -> list[Matching]:
