@@ -51,7 +51,7 @@ def load(
     except ConfigError:
         raise
     except cfg.RequiredOptError as exc:
-        raise ConfigError(_missing(exc)) from exc
+        raise ConfigError(_missing(str(exc.group or 'DEFAULT'), exc.opt_name)) from exc
     except cfg.ConfigFilesNotFoundError as exc:
         hint = f' {CONFIG_DIR_VARIABLE} points to it.' if files and list(exc.config_files) == files else ''
         raise ConfigError(f'The configuration file {", ".join(exc.config_files)} does not exist.{hint}') from exc
@@ -91,11 +91,9 @@ def _bad_values_raise() -> Iterator[None]:
         sys.stderr.write(stderr.getvalue())
 
 
-def _missing(exc: cfg.RequiredOptError) -> str:
-    group = str(exc.group or 'DEFAULT')
+def _missing(group: str, name: str) -> str:
     return (
-        f'[{group}] {exc.opt_name} is not set: put it into {PROJECT}.conf, '
-        f'or into the environment as {_variable(group, exc.opt_name)}.'
+        f'[{group}] {name} is not set: put it into {PROJECT}.conf, or into the environment as {_variable(group, name)}.'
     )
 
 
@@ -124,6 +122,8 @@ def _variable(group: str, name: str) -> str:
 
 def _check_connection(connection: str) -> None:
     """The URL is never shown: it has the password."""
+    if not connection:
+        raise ConfigError(_missing('placement_database', 'connection'))
     try:
         dialect = sa.make_url(connection).get_dialect()
     except (sa.exc.ArgumentError, ValueError, UnicodeError) as exc:

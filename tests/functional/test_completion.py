@@ -33,12 +33,12 @@ def shell(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def script(command: str, shell: str) -> str:
+def script(command: str, shell: str, home: Path) -> str:
     """It needs neither a configuration nor a database."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
     done = subprocess.run(
         [sys.executable, '-m', f'placement.cmd.{command}', '--shell_completion', shell],
-        env=environment | {'PYTHONPATH': str(live.CHECKOUT), 'HOME': '/nonexistent'},
+        env=environment | {'PYTHONPATH': str(live.CHECKOUT), 'HOME': str(home)},
         capture_output=True,
         text=True,
         check=True,
@@ -50,7 +50,7 @@ def script(command: str, shell: str) -> str:
 @pytest.mark.parametrize('command', COMMANDS)
 def test_the_shell_takes_it(command: str, shell: str, tmp_path: Path) -> None:
     path = tmp_path / f'_placement-{command}'
-    path.write_text(script(command, shell))
+    path.write_text(script(command, shell, tmp_path))
     subprocess.run([shell, '-n', path], check=True)
     if shell == 'zsh':
         done = subprocess.run(
@@ -67,7 +67,7 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For bash, one for each command."""
     folder = tmp_path_factory.mktemp('completion')
     for command in COMMANDS:
-        (folder / f'placement-{command}').write_text(script(command, 'bash'))
+        (folder / f'placement-{command}').write_text(script(command, 'bash', folder))
     return folder
 
 
