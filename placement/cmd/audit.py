@@ -9,8 +9,6 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_utils import uuidutils
-from rich.console import Console
-from rich.progress import track
 from rich.text import Text
 
 from placement import uuids
@@ -111,11 +109,11 @@ def _options(arguments: Any) -> Options:
 
 def _find(checks: list[Check], options: Options) -> Found:
     """All checks on one snapshot."""
-    progress = Console(stderr=True)
 
     def work(connection: sa.Connection) -> Found:
-        watched = track(checks, 'Auditing', console=progress, transient=True, disable=not progress.is_terminal)
-        return [(check, list(check.find(connection, options))) for check in watched]
+        with output.progress() as progress:
+            watched = progress.track(checks, description='Auditing')
+            return [(check, list(check.find(connection, options))) for check in watched]
 
     return engine.read(work)
 
@@ -141,10 +139,9 @@ def _fix(arguments: Any, rows: list[Row]) -> int:
             raise common.ArgumentError('--fix without a terminal to ask on needs --yes')
         if input(f'Delete these {len(rows)}? [y/N] ').strip().lower() not in ('y', 'yes'):
             return FOUND
-    progress = Console(stderr=True)
     fix = FIXES[arguments.fix]
-    watched = track(rows, 'Deleting', console=progress, transient=True, disable=not progress.is_terminal)
-    mended = sum(fix(row[0]) for row in watched)
+    with output.progress() as progress:
+        mended = sum(fix(row[0]) for row in progress.track(rows, description='Deleting'))
     if not arguments.json:
         output.console().print(f'{mended} deleted, {len(rows) - mended} left because they are in use or gone by now')
     return CLEAN if mended == len(rows) else FOUND

@@ -16,7 +16,7 @@ from oslo_config import cfg
 from oslo_db import exception as db_exc
 
 from placement import config, errors
-from placement.cmd import arguments, audit, completion, consumers, database, explain, forecast, tree
+from placement.cmd import arguments, audit, completion, consumers, database, explain, forecast, output, tree
 from placement.db import migration, online_migrations
 from placement.operator.explain import HostUnknown
 from placement.operator.flavor import FlavorError
@@ -160,16 +160,28 @@ def _online_data_migrations(conf: cfg.ConfigOpts) -> int:
     if count is None:
         print(f'Running batches of {BATCH} until complete')
     totals: dict[str, int] = {}
-    while True:
-        changed, failed = _run_batch(conf, count or BATCH, totals)
-        if count is not None or changed == 0:
-            break
+    with output.progress() as progress:
+        task = progress.add_task('Migrating', total=None if progress.disable else _pending(count))
+        while True:
+            changed, failed = _run_batch(conf, count or BATCH, totals)
+            progress.advance(task, changed)
+            if count is not None or changed == 0:
+                break
     print(_table(totals))
     if failed:
         print('Some migrations failed unexpectedly. The tracebacks are on standard error.')
     if count is not None and changed:
         return MORE
     return FAILED if failed else DONE
+
+
+def _pending(most: int | None) -> int | None:
+    """How many rows there are to migrate; None if that cannot be told, as with tables missing."""
+    try:
+        found = online_migrations.count_without_root() + online_migrations.count_without_consumer()
+    except (errors.PlacementError, db_exc.DBError):
+        return None
+    return found if most is None else min(found, most)
 
 
 def _positive(text: str | None) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 from rich import box, cells
 from rich.console import Console
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
@@ -22,6 +23,19 @@ def console() -> Console:
     if not found.is_terminal:
         found = Console(file=sys.stdout, highlight=False, markup=False, width=_columns() or PIPE_WIDTH)
     return found
+
+
+def progress() -> Progress:
+    """Shows on a terminal at standard error how far a command is, and nothing anywhere else."""
+    console = Console(stderr=True)
+    return Progress(
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        # What is printed meanwhile goes above the bar if it goes to that terminal, too, and else where it belongs.
+        redirect_stdout=sys.stdout.isatty(),
+        redirect_stderr=False,
+    )
 
 
 def _columns() -> int | None:

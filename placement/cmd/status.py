@@ -2,16 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
-import sqlalchemy as sa
 from oslo_config import cfg
 from oslo_upgradecheck import common_checks, upgradecheck
 
 from placement import config
 from placement.cmd import completion, database
-from placement.db import engine
-from placement.db.tables import allocations, consumers, resource_providers
+from placement.db import online_migrations
 
 PROG = 'placement-status'
 
@@ -31,31 +28,14 @@ class Checks(upgradecheck.UpgradeCommands):
         return super().check()
 
     def _root_provider_ids(self) -> upgradecheck.Result:
-        missing = _count(
-            sa.select(sa.func.count())
-            .select_from(resource_providers)
-            .where(resource_providers.c.root_provider_id.is_(None))
-        )
-        if not missing:
-            return upgradecheck.Result(upgradecheck.Code.SUCCESS)
-        return upgradecheck.Result(
-            upgradecheck.Code.FAILURE,
-            f'Resource providers that miss their root provider id: {missing}. {_ADVICE}',
-        )
+        missing = online_migrations.count_without_root()
+        text = f'Resource providers that miss their root provider id: {missing}.'
+        return _result(missing, upgradecheck.Code.FAILURE, text)
 
     def _incomplete_consumers(self) -> upgradecheck.Result:
-        missing = _count(
-            sa.select(sa.func.count(allocations.c.consumer_id.distinct()))
-            .select_from(allocations)
-            .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
-            .where(consumers.c.id.is_(None))
-        )
-        if not missing:
-            return upgradecheck.Result(upgradecheck.Code.SUCCESS)
-        return upgradecheck.Result(
-            upgradecheck.Code.WARNING,
-            f'There are {missing} incomplete consumers table records for existing allocations. {_ADVICE}',
-        )
+        missing = online_migrations.count_without_consumer()
+        text = f'There are {missing} incomplete consumers table records for existing allocations.'
+        return _result(missing, upgradecheck.Code.WARNING, text)
 
     def _policy_file(self) -> upgradecheck.Result:
         return common_checks.check_policy_json(self, self.conf)
@@ -67,8 +47,10 @@ class Checks(upgradecheck.UpgradeCommands):
     )
 
 
-def _count(statement: sa.Select[Any]) -> int:
-    return engine.read(lambda connection: int(connection.scalar(statement)))
+def _result(missing: int, code: upgradecheck.Code, text: str) -> upgradecheck.Result:
+    if not missing:
+        return upgradecheck.Result(upgradecheck.Code.SUCCESS)
+    return upgradecheck.Result(code, f'{text} {_ADVICE}')
 
 
 def main(argv: Sequence[str] | None = None) -> int:

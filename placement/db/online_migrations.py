@@ -6,6 +6,7 @@ that it is done.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -14,6 +15,26 @@ from placement.db import engine, upsert
 from placement.db.tables import allocations, consumers, projects, resource_providers, users
 
 Migration = Callable[[cfg.ConfigOpts, int], int]
+
+
+def count_without_root() -> int:
+    """How many resource providers have no root: the rows of `set_root_provider_ids`."""
+    return _count(sa.select(resource_providers.c.id).where(resource_providers.c.root_provider_id.is_(None)))
+
+
+def count_without_consumer() -> int:
+    """How many consumers of allocations have no record: the rows of `create_incomplete_consumers`."""
+    return _count(
+        sa.select(allocations.c.consumer_id)
+        .outerjoin(consumers, consumers.c.uuid == allocations.c.consumer_id)
+        .where(consumers.c.id.is_(None))
+        .distinct()
+    )
+
+
+def _count(rows: sa.Select[Any]) -> int:
+    statement = sa.select(sa.func.count()).select_from(rows.subquery())
+    return engine.read(lambda connection: int(connection.scalar(statement) or 0))
 
 
 def set_root_provider_ids(_conf: cfg.ConfigOpts, count: int) -> int:

@@ -79,13 +79,13 @@ class Command:
                 status = int(exc.code or 0)
         return status, out.getvalue(), err.getvalue()
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, stderr: int = subprocess.PIPE) -> subprocess.Popen[str]:
         """Run it in a process of its own."""
         return subprocess.Popen(
             [sys.executable, '-m', self.module.__name__, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             env=self._environment(),
         )
