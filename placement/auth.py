@@ -1,14 +1,12 @@
 """Authentication: keystonemiddleware, or none at all for tests (contract: http.md 3.1, 3.2)."""
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import webob.exc
-from keystoneauth1.exceptions import AuthPluginException
-from keystonemiddleware import auth_token
 from oslo_config import cfg
 
-from placement import config
 from placement.requestlog import Environ, WSGIApp
 
 
@@ -16,26 +14,9 @@ def wrap(application: WSGIApp, conf: cfg.ConfigOpts) -> WSGIApp:
     """`application` behind the authentication that `[api] auth_strategy` names."""
     if conf.api.auth_strategy == 'noauth2':
         return NoAuth(application)
-    return Keystone(application, conf)
-
-
-class Keystone:
-    """Tokens are validated by keystonemiddleware; the root path is open to all, so that clients can discover versions.
-
-    Raises config.ConfigError.
-    """
-
-    def __init__(self, application: WSGIApp, conf: cfg.ConfigOpts) -> None:
-        self.open = application
-        try:
-            self.guarded = auth_token.AuthProtocol(application, {'oslo_config_config': conf})
-        except (AuthPluginException, cfg.Error) as exc:
-            raise config.ConfigError(f'[keystone_authtoken] cannot be used: {exc}.') from exc
-
-    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        """Pass the request on, if it may."""
-        application = self.open if environ.get('PATH_INFO', '') in ('', '/') else self.guarded
-        return application(environ, start_response)
+    # PERF: whoever does without need not wait until it is imported.
+    guarded: WSGIApp = importlib.import_module('placement.keystone').Keystone(application, conf)
+    return guarded
 
 
 class NoAuth:

@@ -7,7 +7,7 @@ import time
 from oslo_config import cfg
 from oslo_db import exception as db_exc
 
-from placement.db import engine, migration
+from placement.db import engine, migration, revision
 
 LOG = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ def connect_to_head(conf: cfg.ConfigOpts) -> None:
     Raises oslo_db's DBConnectionError at once, MigrationError.
     """
     engine.configure(conf)
-    found, wanted = migration.version(), migration.head()
+    found, wanted = migration.version(), revision.HEAD
     if found != wanted:
         raise migration.MigrationError(
             f'The schema of the database is at revision {found}, this release works with {wanted}: '

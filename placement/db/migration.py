@@ -1,4 +1,4 @@
-"""Schema revisions: which one the database is at, and the way to the newest (contract: service.md 1.3 to 1.5).
+"""Schema revisions: the way to the newest (contract: service.md 1.3 to 1.5).
 
 Called by placement-manage, and at start by `sync_on_startup`. Any number of processes may migrate at once: one does the
 work, the others wait for it and then find nothing to do.
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from alembic import command
 from alembic import config as alembic_config
-from alembic.runtime import migration as alembic_migration
 from alembic.script import ScriptDirectory
 
 from placement.db import engine, tables
+from placement.db import revision as revisions
 
 # How long a process waits for another one that migrates, in seconds.
 LOCK_TIMEOUT = 3600
@@ -24,15 +24,8 @@ class MigrationError(Exception):
     """The schema cannot be migrated; `str()` of it says why and what to do."""
 
 
-def version() -> str | None:
-    """The recorded revision; None if there is none. It need not be one that we know."""
-    with engine.get_engine().connect() as connection:
-        return _recorded(connection)
-
-
-def head() -> str | None:
-    """The newest revision, the one that this release is made for."""
-    return _scripts().get_current_head()
+# The name under which other projects import it.
+version = revisions.recorded
 
 
 def upgrade(revision: str = 'head') -> None:
@@ -44,7 +37,7 @@ def upgrade(revision: str = 'head') -> None:
     """
     with engine.get_engine().connect() as connection:
         # Asked first, because it is the usual case, and a database at head may be read-only.
-        if _recorded(connection) == _scripts().as_revision_number(revision):
+        if revisions.read(connection) == _scripts().as_revision_number(revision):
             return
         connection.rollback()
         with _locked(connection):
@@ -83,14 +76,10 @@ def _scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(_config())
 
 
-def _recorded(connection: sa.Connection) -> str | None:
-    return alembic_migration.MigrationContext.configure(connection).get_current_revision()
-
-
 def _pending(connection: sa.Connection, revision: str) -> list[str]:
     """The revisions after the recorded one up to `revision`, the last first."""
     scripts = _scripts()
-    recorded = _recorded(connection)
+    recorded = revisions.read(connection)
     if recorded is None:
         _refuse_unrecorded_tables(connection)
     else:

@@ -6,14 +6,11 @@ versions made. Reading it top to bottom is reading its history.
 
 import copy
 import functools
-import itertools
-import re
-from collections.abc import Callable, Iterator, Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import jsonschema
 import jsonschema_rs
-from jsonschema import exceptions
 
 from placement import errors
 from placement.uuids import is_dashed, is_uuid_like
@@ -26,11 +23,6 @@ RESOURCE_CLASS_PATTERN = '^[A-Z0-9_]+$'
 UUID_KEY_PATTERN = '^[0-9a-fA-F-]{36}$'
 UUID: Schema = {'type': 'string', 'format': 'uuid'}
 GENERATION: Schema = {'type': 'integer'}
-
-# Of so many errors in a body the best is told of: all that a person makes, not all that a machine can.
-_MOST_ERRORS = 1000
-# Longest excerpt of a schema or of a client's data in an error text, in characters.
-_EXCERPT = 1000
 
 
 def closed(required: Schema, optional: Schema | None = None) -> Schema:
@@ -74,12 +66,6 @@ class VersionedSchema:
         schema = _without_final_newlines(self._at(since))
         return jsonschema_rs.Draft202012Validator(schema, formats={'uuid': is_uuid}, validate_formats=True)
 
-    @functools.cache  # noqa: B019
-    def _validator(self, since: Version | None, is_uuid: Callable[[str], bool]) -> Any:
-        formats = jsonschema.FormatChecker(formats=())
-        formats.checks('uuid')(lambda value: not isinstance(value, str) or is_uuid(value))
-        return _Validator(self._at(since), format_checker=formats)
-
     def _problem(self, value: Any, version: Version, is_uuid: Callable[[str], bool]) -> str | None:
         since = self._since(version)
         try:
@@ -88,9 +74,11 @@ class VersionedSchema:
                 return None
         except ValueError:
             pass  # half a character, or nested too deeply
-        found = self._validator(since, is_uuid).iter_errors(value)
-        error = exceptions.best_match(itertools.islice(found, _MOST_ERRORS))
-        return None if error is None else _explain(error)
+        # PERF: it takes 0.1 s to import; some processes never need it.
+        problem: str | None = importlib.import_module('placement.schemas.explain').problem(
+            self._at(since), value, is_uuid
+        )
+        return problem
 
     def validate_body(self, value: Any, version: Version) -> Any:
         """`value`, if it is a valid body at this version. Raises errors.InvalidBody."""
@@ -107,47 +95,9 @@ class VersionedSchema:
             raise errors.InvalidQuery(reason=problem)
 
 
-def _explain(error: exceptions.ValidationError) -> str:
-    """The words of the library on one error, on one line and of bounded length (http.md 2.4)."""
-    return ' '.join(
-        (
-            f'{_excerpt(error.message)}  Failed validating {error.validator!r}',
-            f'in schema{_index(list(error.relative_schema_path)[:-1])}: {_excerpt(repr(error.schema))} ',
-            f'On instance{_index(error.relative_path)}: {_excerpt(repr(error.instance))}',
-        )
-    ).replace('\n', ' ')
-
-
-def _index(path: Any) -> str:
-    return ''.join(f'[{step!r}]' for step in path)
-
-
-def _excerpt(text: str) -> str:
-    return text if len(text) <= _EXCERPT else f'{text[:_EXCERPT]}…'
-
-
-# In Python's expressions a final "$" also matches before a trailing newline. The API means the true end (http.md
-# 2.4), but clients know the expressions by their text, so the keywords are mended and not the expressions.
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, _schema: Schema) -> Iterator[exceptions.ValidationError]:
-    if validator.is_type(instance, 'string') and not (re.search(pattern, instance) and not instance.endswith('\n')):
-        yield exceptions.ValidationError(f'{instance!r} does not match {pattern!r}')
-
-
-def _pattern_properties(
-    validator: Any, patterns: Schema, instance: Any, schema: Schema
-) -> Iterator[exceptions.ValidationError]:
-    if validator.is_type(instance, 'object'):
-        for key in instance:
-            if key.endswith('\n'):
-                known = ', '.join(repr(pattern) for pattern in patterns)
-                yield exceptions.ValidationError(f'{key!r} does not match any of the regexes: {known}')
-    yield from _BASE.VALIDATORS['patternProperties'](validator, patterns, instance, schema)
-
-
 def _without_final_newlines(schema: Any) -> Any:
-    """A schema for the fast library, whose "$" is the true end, and which shall find the same keys wrong."""
+    """A schema for the fast library, in whose expressions "$" is the true end, and which must refuse the same keys as
+    `explain`."""
     if isinstance(schema, list):
         return [_without_final_newlines(part) for part in schema]
     if not isinstance(schema, dict):
@@ -156,7 +106,3 @@ def _without_final_newlines(schema: Any) -> Any:
     if 'patternProperties' in changed:
         changed['propertyNames'] = {'pattern': '[^\n]$'}
     return changed
-
-
-_BASE = jsonschema.Draft202012Validator
-_Validator = jsonschema.validators.extend(_BASE, {'pattern': _pattern, 'patternProperties': _pattern_properties})

@@ -15,6 +15,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
 from placement.db import migration, tables
+from placement.db.revision import HEAD as KNOWN_HEAD
 from tests import databases, service
 from tests.functional.db.conftest import Command, dump
 
@@ -66,6 +67,7 @@ def test_the_chain() -> None:
     scripts = list(ScriptDirectory(str(directory)).walk_revisions())
     assert [script.revision for script in reversed(scripts)] == CHAIN
     assert [script.down_revision for script in reversed(scripts)] == [None, *CHAIN[:-1]]
+    assert CHAIN[-1] == KNOWN_HEAD
 
 
 @pytest.mark.usefixtures('engine')
