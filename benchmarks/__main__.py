@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pymysql
 
-from benchmarks import report
+from benchmarks import fixed, report
 from benchmarks.measure import FULL, OURS, QUICK, REFERENCE, Effort, Row, bench
 from benchmarks.works import CLOUDS, CURVE, LOADS, WORKS, Load, Work
 from tests import databases, reference
@@ -25,7 +25,7 @@ SERVER_SETTINGS = ('innodb_buffer_pool_size = 1073741824', 'innodb_flush_log_at_
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
     arguments = _parser().parse_args(argv)
-    wanted = [work for work in (*WORKS, *LOADS, *CURVE) if _is_wanted(work, arguments.only)]
+    wanted = [work for work in (*WORKS, *LOADS, *CURVE) if _is_wanted(_names(work), arguments.only)]
     interpreters = {OURS: sys.executable}
     if not arguments.alone:
         interpreters[REFERENCE] = reference.python()
@@ -34,12 +34,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         databases.mariadb(Path(directory)) as server,
     ):
         _set(server)
+        effort = QUICK if arguments.quick else FULL
+        names = [name for name in fixed.NAMES if _is_wanted([name], arguments.only)]
+        for row in fixed.measure(server, names, effort, interpreters):
+            print(report.line(row), flush=True)
+            if arguments.record is not None:
+                report.record([row], arguments.record)
         for cloud in CLOUDS:
             for alone in (False, True):
                 works = [work for work in wanted if work.cloud == cloud and getattr(work, 'alone', False) == alone]
                 if works:
                     sides = {OURS: sys.executable} if alone else interpreters
-                    rows = _measure(server, works, QUICK if arguments.quick else FULL, sides)
+                    rows = _measure(server, works, effort, sides)
                     if arguments.record is not None:
                         report.record(rows, arguments.record)
     return 0
@@ -62,8 +68,11 @@ def _measure(
     return rows
 
 
-def _is_wanted(work: Work | Load, only: Sequence[str]) -> bool:
-    names = [work.name] if isinstance(work, Load) else list(work.bars)
+def _names(work: Work | Load) -> list[str]:
+    return [work.name] if isinstance(work, Load) else list(work.bars)
+
+
+def _is_wanted(names: Sequence[str], only: Sequence[str]) -> bool:
     return not only or any(part in name for part in only for name in names)
 
 

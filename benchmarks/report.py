@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks import fixed
 from benchmarks.clouds import SERVERS, TRAITS
 from benchmarks.measure import OURS, REFERENCE, THREADS, WORKERS, Row
 from benchmarks.works import CURVE, LOADS, WORKS
@@ -24,6 +25,8 @@ traits a host. Each request is sent to both in turn. Figures are medians; "times
 "statements" is what reached the database server for one request, COMMIT and ROLLBACK included, pings not. The last
 machine: {machine}. Its times mean little, ratios more. {remark}
 
+{floor}
+
 ## Against the bars
 
 {bars}
@@ -31,6 +34,14 @@ machine: {machine}. Its times mean little, ratios more. {remark}
 ## Where we lose
 
 {losses}
+
+## What is fixed
+
+The least that an answer takes under this server with this client: a WSGI application that returns a constant as long as
+a provider, and the same after a `SELECT 1` by PyMySQL alone. And the time that a process takes from its start to its
+first answer, which reads the database; the schema and the standard names are there.
+
+{fixed}
 
 ## How the cost grows
 
@@ -82,6 +93,7 @@ def _page(figures: Mapping[str, Mapping[str, object]], remark: str) -> str:
     bars += [rows[load.name] for load in LOADS if load.name in rows]
     curve = [rows[name] for work in CURVE for name in work.bars if name in rows]
     memory = [row for row in rows.values() if row.unit == 'MB']
+    fixed_rows = [rows[name] for name in fixed.NAMES if name in rows]
     losses = [f'* {line(row)}' for row in (*bars, *curve, *memory) if _is_below(row) or (row.ratio or 1) < 1]
     return _PAGE_TEXT.format(
         workers=WORKERS,
@@ -91,9 +103,32 @@ def _page(figures: Mapping[str, Mapping[str, object]], remark: str) -> str:
         machine=f'{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}',
         remark=remark,
         bars=_table(bars, dates),
+        floor=_beyond_reach(bars, rows.get(fixed.LEAST_WITH_DATABASE)),
+        fixed=_table(fixed_rows, dates),
         losses='\n'.join(losses) or 'Nowhere in these rows.',
         curve=_table(curve, dates),
         memory=_table(memory, dates),
+    )
+
+
+def _beyond_reach(bars: Sequence[Row], least: Row | None) -> str:
+    """Which bars no service in Python reaches, since a constant and one SELECT take longer than they leave."""
+    if least is None:
+        return ''
+    floor = least.medians[OURS]
+    beyond = [
+        row.name
+        for row in bars
+        if row.unit == 'ms' and row.bar and REFERENCE in row.medians and row.medians[REFERENCE] / row.bar < floor
+    ]
+    if not beyond:
+        return (
+            f'An answer that makes one SELECT takes {floor:.2f} ms here without any service around it; '
+            'each bar leaves more than that.'
+        )
+    return (
+        f'An answer that makes one SELECT takes {floor:.2f} ms here without any service around it, and these bars '
+        f'leave less, so that no service in Python could reach them under this server: {", ".join(beyond)}.'
     )
 
 

@@ -36,11 +36,13 @@ def serve(
     threads: int = 4,
     python: str = sys.executable,
     options: Mapping[str, str] | None = None,
+    application: str = 'placement.wsgi.api:application',
 ) -> Iterator[str]:
     """The service on the database `url` while the block runs: `workers` processes of `threads` threads; yields its URL.
 
     `directory` (one for each server) gets the configuration and the log. `python` is the interpreter, that of
     tests/reference.py for the reference; `options` are more settings, as environment variables (`OS_PLACEMENT__…`).
+    `application` is what is served.
     """
     environment = configure(url, directory, options)
     if python == sys.executable:
@@ -60,7 +62,7 @@ def serve(
             f'--threads={threads}',
             '--keep-alive=75',
             '--graceful-timeout=5',
-            'placement.wsgi.api:application',
+            application,
         ]
         with processes.running(
             command,
