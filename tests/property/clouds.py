@@ -8,6 +8,7 @@ and no two scenarios are alike (Hypothesis's own mutations of drawn structures m
 scenario shrinks by dropping parts, because bytes of the mask shrink to zero.
 """
 
+import math
 import random
 import uuid
 from collections.abc import Iterable, Sequence
@@ -116,7 +117,7 @@ def throw(seed: int, mask: bytes = b'') -> Scenario | None:
         query = throw_query(dice, world)
         scenario = Scenario(thin_out(dice, world), query)
         oracle = Oracle(scenario.world, query.text, query.minor)
-        if oracle.combinations() <= MOST_COMBINATIONS and (
+        if sum(math.prod(map(len, options)) for options in oracle.options()) <= MOST_COMBINATIONS and (
             dice.chance(0.03) or (focus in query.text and oracle.answer()['allocation_requests'])
         ):
             return scenario
