@@ -90,6 +90,23 @@ def test_what_is_asked_for_is_told(told: dict[str, set[str]]) -> None:
     assert families == {re.sub('_(total|bucket|sum|count)$', '', name) for name in told if not name.endswith('created')}
 
 
+@pytest.mark.parametrize('database', ['sqlite'], indirect=True)
+def test_what_is_documented_is_told(told: dict[str, set[str]]) -> None:
+    page = (ETC.parent / 'docs/operate.md').read_text(encoding='utf-8')
+    rows = re.findall(r'^\| (`(?:openstack_)?placement_[^|]*) \|([^|]*)\|', page, re.MULTILINE)
+    documented: dict[str, set[str]] = {}
+    for cell, labels in rows:
+        names = re.findall(r'`(\w+)`', cell)
+        stem = names[0].removesuffix('_total')
+        for name in names:
+            documented[f'{stem}{name}' if name.startswith('_') else name] = set(re.findall(r'`(\w+)`', labels))
+    for name, labels in told.items():
+        if not name.endswith(('_bucket', '_sum', '_created')):
+            family = name.removesuffix('_count')
+            assert documented.pop(family) == labels - {'le'}
+    assert not documented
+
+
 def test_legends_name_labels_that_are_left() -> None:
     for panel in panels():
         for target in panel['targets']:

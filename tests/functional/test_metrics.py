@@ -211,8 +211,9 @@ def test_a_missing_library_is_one_sentence(conf: cfg.ConfigOpts, monkeypatch: py
     conf.set_override('enabled', True, group='metrics')
     monkeypatch.delitem(sys.modules, 'placement.prometheus', raising=False)
     monkeypatch.setitem(sys.modules, 'prometheus_client', None)
-    with pytest.raises(config.ConfigError, match='prometheus-client, which is not installed'):
+    with pytest.raises(config.ConfigError) as raised:
         metrics.start(conf)
+    assert str(raised.value) in (live.CHECKOUT / 'docs/operate.md').read_text()
 
 
 @ON_SQLITE
@@ -234,6 +235,17 @@ def test_several_processes(database: databases.Database, tmp_path: Path) -> None
             assert time.monotonic() < deadline
             httpx.get(f'{url}/metrics', trust_env=False)
         counted(url, 60)
+
+
+@ON_SQLITE
+def test_without_a_directory_the_log_says_so(database: databases.Database, tmp_path: Path) -> None:
+    with live.serve(database.url, tmp_path, workers=2, options={'OS_METRICS__ENABLED': 'true'}) as url:
+        for _ in range(12):
+            found = scrape(Client.of_url(url))
+        assert found('placement_database_up') == 1
+    said = '/metrics tells the numbers of one process only: set [metrics] multiprocess_dir.'
+    assert (tmp_path / 'server.log').read_text().count(said) == 2, 'once in each'
+    assert said in (live.CHECKOUT / 'docs/operate.md').read_text()
 
 
 @ON_SQLITE
