@@ -58,7 +58,9 @@ def test_of_repeated_parameters_the_last_is_checked_and_the_first_counts(client)
         return len(response.json()['allocation_requests']) if response.status_code == 200 else response.status_code
 
     assert [found(f'resources=VCPU:1&limit={first}&limit={last}') for first, last in ((1, 2), (2, 1))] == [1, 2]
-    assert [found(f'resources=VCPU:1&limit={first}&limit={last}') for first, last in ((1, 'x'), ('x', 1))] == [400, 400]
+    assert [
+        found(f'resources=VCPU:1&limit={first}&limit={last}') for first, last in ((1, 'x'), ('x', 1), (-1, 1), (0, 1))
+    ] == 4 * [400]
     groups = 'resources1=VCPU:1&group_policy={}&group_policy={}'
     assert found(groups.format('bogus', 'none')) == 2
     assert found(groups.format('none', 'bogus')) == 400
