@@ -24,7 +24,7 @@ def listed(column: sa.ColumnElement[int], name: str) -> sa.ColumnElement[bool]:
 
 
 def rows(
-    connection: sa.Connection, make: Callable[[], sa.Select[Any]], **ids: Sequence[int] | None
+    connection: sa.Connection, make: Callable[[], sa.SelectBase], **ids: Sequence[int] | None
 ) -> sa.CursorResult[*tuple[Any, ...]]:
     """The result of the statement that `make` (called once for all) makes, with these ids, None for all that there
     are."""
@@ -33,7 +33,7 @@ def rows(
 
 
 @functools.lru_cache(100)
-def _text(make: Callable[[], sa.Select[Any]], dialect: sa.Dialect) -> str:
+def _text(make: Callable[[], sa.SelectBase], dialect: sa.Dialect) -> str:
     return str(make().compile(dialect=dialect, compile_kwargs={'literal_binds': True}))
 
 

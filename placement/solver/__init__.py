@@ -20,13 +20,14 @@ The way of a request: `query` (text to `CandidateQuery`) → `mirror` (the `Topo
 (combinations; `sample` if randomized) → `render` (bytes). All but `mirror` and `source` are pure.
 """
 
+import contextlib
 import random
 
 import sqlalchemy as sa
 
 from placement.solver import query, render
 from placement.solver.candidates import Candidate, Result, find
-from placement.solver.mirror import Mirror
+from placement.solver.mirror import Mirror, Outdated
 from placement.solver.query import CandidateQuery
 from placement.solver.solve import Settings
 from placement.solver.source import Source
@@ -48,6 +49,9 @@ def candidates(
     :raises errors.ResourcesClassUnknown: unknown class
     :raises errors.CandidateTraitUnknown: unknown trait
     """
-    mirror = mirror or Mirror()
-    topology = mirror.topology(connection)
-    return find(wanted, topology, Source(connection, mirror.traits), settings or Settings(), rng or random.Random())
+    mirror, settings, rng = mirror or Mirror(), settings or Settings(), rng or random.Random()
+    source = Source(connection, mirror.traits)
+    if wanted.limit is not None and not settings.randomize and (belief := mirror.belief(connection, wanted.limit)):
+        with contextlib.suppress(Outdated):
+            return find(wanted, belief.topology, source, settings, rng, belief.check)
+    return find(wanted, mirror.topology(connection), source, settings, rng)

@@ -14,7 +14,7 @@ from placement.solver.members import Cloud
 from placement.solver.plan import NameUnknown, NothingMatches, Plan, bind
 from placement.solver.query import CandidateQuery, Group
 from placement.solver.sample import sample
-from placement.solver.solve import NESTED, Block, Search, Settings, take
+from placement.solver.solve import NESTED, Block, Check, Search, Settings, take
 from placement.solver.topology import Ints, Topology
 from placement.solver.usage import Usage
 
@@ -80,8 +80,16 @@ class Result:
             yield Candidate(allocations, mappings)
 
 
-def find(query: CandidateQuery, topology: Topology, source: Source, settings: Settings, rng: random.Random) -> Result:
-    """The candidates of a query. `rng` is used only to randomize.
+def find(
+    query: CandidateQuery,
+    topology: Topology,
+    source: Source,
+    settings: Settings,
+    rng: random.Random,
+    check: Check | None = None,
+) -> Result:
+    """The candidates of a query. `rng` is used only to randomize. `check`, for queries that do not, is called before
+    conclusions are drawn from the inventories (see `solve.Check`).
 
     :raises errors.ResourcesClassUnknown: unknown class
     :raises errors.CandidateTraitUnknown: unknown trait
@@ -96,10 +104,10 @@ def find(query: CandidateQuery, topology: Topology, source: Source, settings: Se
         # An earlier group without any option has ended the evaluation before the name was looked up
         # (candidates.md 1.4).
         for group in unknown.earlier:
-            if not _has_option(query, group, cloud, usage):
+            if not _has_option(query, group, cloud, usage, check):
                 return _nothing(query, topology, usage)
         raise unknown.error from None
-    search = Search(query, plan, usage, settings)
+    search = Search(query, plan, usage, settings, check)
     if settings.randomize:
         choices = sample(search, query.limit, rng)
     else:
@@ -116,11 +124,11 @@ def _nothing(query: CandidateQuery, topology: Topology, usage: Usage, steps: int
     return Result(query, topology, usage, None, np.zeros((0, 0), np.int64), np.zeros(0, np.int64), {}, steps)
 
 
-def _has_option(query: CandidateQuery, group: Group, cloud: Cloud, usage: Usage) -> bool:
+def _has_option(query: CandidateQuery, group: Group, cloud: Cloud, usage: Usage, check: Check | None) -> bool:
     """Whether a group, taken alone, can be served somewhere."""
     alone = replace(query, groups=(group,), isolate=False, same_subtrees=())
     try:
-        search = Search(alone, bind(alone, cloud), usage, Settings())
+        search = Search(alone, bind(alone, cloud), usage, Settings(), check)
     except NothingMatches:
         return False
     return next(search.blocks(search.anchors(), 1), None) is not None

@@ -40,6 +40,8 @@ class Reach:
 
     def any(self, mask: Bools) -> Bools:
         """By tree number: whether the mask (by row) holds for something that the tree reaches."""
+        if not len(self.rows):
+            return np.zeros(len(self.numbers), np.bool_)
         return self.sums(mask) > 0
 
 
@@ -67,6 +69,11 @@ class Cloud:
         """How many providers there are."""
         return self.topology.size
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether every tree is one provider."""
+        return len(self.tree.tree_roots) == self.size
+
     def with_trait(self, names: Iterable[str]) -> Bools:
         """By provider row, whether it has one of these traits."""
         return self._any(self.traits, names)
@@ -84,13 +91,13 @@ class Cloud:
 
     def sum_by_tree(self, values: npt.NDArray[Any]) -> Ints:
         """By tree number: the sum of values (by row) over the providers of the tree."""
-        if not len(values):
-            return np.zeros(0, np.int64)
+        if self.is_flat:
+            return values.astype(np.int64)
         return np.add.reduceat(values, self.tree.tree_roots, dtype=np.int64)
 
     def any_in_tree(self, mask: Bools) -> Bools:
         """By tree number: whether the mask (by row) holds for a provider of the tree."""
-        return self.sum_by_tree(mask) > 0
+        return mask if self.is_flat else self.sum_by_tree(mask) > 0
 
 
 def make_cloud(topology: Topology, traits: Ids, aggregates: Ids) -> Cloud:

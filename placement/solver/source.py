@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from placement.db import by_ids, checksum, dialect, tables
-from placement.solver.members import SHARING, Cloud, Ids, make_cloud
+from placement.solver.members import SHARING, Cloud, make_cloud
 from placement.solver.query import CandidateQuery
 from placement.solver.topology import HUGE, Ints, Topology
 from placement.solver.trait_lists import TraitLists
@@ -30,22 +30,16 @@ class Source:
         self._trait_lists = trait_lists or TraitLists()
 
     def cloud(self, query: CandidateQuery, topology: Topology) -> Cloud:
-        """The memberships that a query needs: two statements."""
-        return make_cloud(topology, self._traits(query), self._aggregates(query))
-
-    def _traits(self, query: CandidateQuery) -> Ids:
+        """The memberships that a query needs: one statement."""
         filters = [query.root_required, *(group.traits for group in query.groups)]
         names = {name for wanted in filters for some in (*wanted.any_of, wanted.forbidden) for name in some}
-        return self._members(_WITH_TRAITS, names | {SHARING})
-
-    def _aggregates(self, query: CandidateQuery) -> Ids:
-        filters = [group.member_of for group in query.groups]
-        uuids = {uuid for wanted in filters for some in (*wanted.any_of, wanted.forbidden) for uuid in some}
-        return self._members(_IN_AGGREGATES, uuids)
-
-    def _members(self, statement: sa.Select[Any], names: set[str]) -> Ids:
-        rows = self._connection.execute(statement, {'names': sorted(names)})
-        return {name: checksum.unpacked([ids or ''], 1)[:, 0].astype(np.int64) for name, ids in rows}
+        members_of = [group.member_of for group in query.groups]
+        uuids = {uuid for wanted in members_of for some in (*wanted.any_of, wanted.forbidden) for uuid in some}
+        members: tuple[dict[str, Ints], ...] = ({}, {})
+        values = {'names': sorted(names | {SHARING}), 'uuids': sorted(uuids)}
+        for kind, name, ids in self._connection.execute(_MEMBERS, values):
+            members[kind][name] = checksum.unpacked([ids or ''], 1)[:, 0].astype(np.int64)
+        return make_cloud(topology, *members)
 
     def used(self, provider_ids: Sequence[int] | None, class_ids: Sequence[int] | None) -> Ints:
         """What is used of these providers and classes, None for all (see `usage.Fetch`): one statement."""
@@ -102,16 +96,16 @@ def _packed_sums(sums: sa.Select[Any]) -> sa.Select[Any]:
     return sa.select(checksum.packed(*rows.c)).group_by(block)
 
 
-def _with_traits() -> sa.Select[Any]:
+def _with_traits() -> sa.Select[*tuple[Any, ...]]:
     return (
-        sa.select(_TRAITS.name, checksum.packed(_HAS.resource_provider_id))
+        sa.select(sa.literal_column('0'), _TRAITS.name, checksum.packed(_HAS.resource_provider_id))
         .select_from(tables.traits.outerjoin(tables.resource_provider_traits, _HAS.trait_id == _TRAITS.id))
         .where(_TRAITS.name.in_(sa.bindparam('names', expanding=True)))
         .group_by(_TRAITS.name)
     )
 
 
-def _in_aggregates() -> sa.Select[Any]:
+def _in_aggregates() -> sa.Select[*tuple[Any, ...]]:
     of_sharing = (
         sa.select(_IS_IN.aggregate_id)
         .join(tables.resource_provider_traits, _HAS.resource_provider_id == _IS_IN.resource_provider_id)
@@ -119,14 +113,14 @@ def _in_aggregates() -> sa.Select[Any]:
         .where(_TRAITS.name == SHARING)
     )
     return (
-        sa.select(_AGGREGATES.uuid, checksum.packed(_IS_IN.resource_provider_id))
+        sa.select(sa.literal_column('1'), _AGGREGATES.uuid, checksum.packed(_IS_IN.resource_provider_id))
         .join(tables.resource_provider_aggregates, _IS_IN.aggregate_id == _AGGREGATES.id)
-        .where(_AGGREGATES.uuid.in_(sa.bindparam('names', expanding=True)) | _AGGREGATES.id.in_(of_sharing))
+        .where(_AGGREGATES.uuid.in_(sa.bindparam('uuids', expanding=True)) | _AGGREGATES.id.in_(of_sharing))
         .group_by(_AGGREGATES.uuid)
     )
 
 
-_WITH_TRAITS, _IN_AGGREGATES = _with_traits(), _in_aggregates()
+_MEMBERS = sa.union_all(_with_traits(), _in_aggregates())
 
 
 def among(column: sa.ColumnElement[int], ids: Sequence[int]) -> sa.ColumnElement[bool]:

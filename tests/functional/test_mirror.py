@@ -32,13 +32,14 @@ def uuid_of(number: int) -> str:
     return f'{number:08x}-0000-4000-8000-000000000000'
 
 
-def cloud() -> World:
-    """600 hosts in several blocks of ids, some with a child; one sharing provider."""
+def cloud(sharing: bool = True) -> World:
+    """600 hosts in several blocks of ids, some with a child; one sharing provider, or disks in the hosts."""
+    classes = ('VCPU', 'MEMORY_MB') if sharing else ('VCPU', 'MEMORY_MB', 'DISK_GB')
     hosts = [
         Provider(
             uuid=uuid_of(number),
             name=f'host{number}',
-            inventories={'VCPU': INVENTORY, 'MEMORY_MB': INVENTORY},
+            inventories=dict.fromkeys(classes, INVENTORY),
             traits=frozenset({'HW_CPU_X86_AVX2'} if number % 2 else {'HW_CPU_X86_AVX2', 'CUSTOM_GOLD'}),
             aggregates=frozenset({AGGREGATE} if number % 3 else ()),
         )
@@ -50,20 +51,28 @@ def cloud() -> World:
         )
         for number in range(1, 20)
     ]
-    sharing = Provider(
+    storage = Provider(
         uuid=uuid_of(5000),
         name='storage',
         inventories={'DISK_GB': {**INVENTORY, 'total': 1000, 'max_unit': 1000}},
         traits=frozenset({SHARING}),
         aggregates=frozenset({AGGREGATE}),
     )
-    return World((*hosts, *children, sharing))
+    return World((*hosts, *children, *([storage] if sharing else [])))
 
 
 @pytest.fixture
 def filled(database: databases.Database) -> databases.Database:
     with database.engine.begin() as connection:
         build_sql(connection, cloud())
+    return database
+
+
+@pytest.fixture
+def local(database: databases.Database) -> databases.Database:
+    """Without a sharing provider."""
+    with database.engine.begin() as connection:
+        build_sql(connection, cloud(sharing=False))
     return database
 
 
@@ -178,6 +187,69 @@ def test_a_change_is_seen(filled: databases.Database, name: str) -> None:
     assert after != before
 
 
+@pytest.mark.parametrize('name', CHANGES)
+def test_a_change_is_seen_by_those_who_want_few(local: databases.Database, name: str) -> None:
+    """Of them only the inventories of the first providers are compared."""
+    query, change = CHANGES[name]
+    queries = [[*query, ('limit', str(limit))] for limit in (1, 5, 38)]
+    mirror = solver.Mirror()
+    ask(local, mirror, query)
+    with local.engine.begin() as connection:
+        change(connection)
+    # Twice: the first may have read all that has changed.
+    for few in [*queries, *queries]:
+        assert ask(local, mirror, few) == ask(local, None, few)
+
+
+FEW = [('resources', 'VCPU:2,DISK_GB:2'), ('limit', '3')]
+INVENTORIES_READ = 'inventories.total'
+
+
+@pytest.mark.parametrize(
+    ('change', 'differs'),
+    [
+        ('UPDATE inventories SET total = 1 WHERE resource_provider_id = 2', True),
+        ('DELETE FROM inventories WHERE resource_provider_id = 2', True),
+        ('UPDATE inventories SET total = 1 WHERE resource_provider_id = 300', False),
+    ],
+)
+def test_what_lies_behind_is_not_looked_at(local: databases.Database, change: str, differs: bool) -> None:
+    mirror = solver.Mirror()
+    before = ask(local, mirror, FEW)
+    local.execute(change)
+    with counted() as statements:
+        after = ask(local, mirror, FEW)
+    assert after == ask(local, None, FEW)
+    assert (after != before) == differs
+    # The sums; and if one of the first hosts is not what it was, the sums again, those of blocks, and the block.
+    texts = [text for text in statements.starting_with('SELECT') if INVENTORIES_READ in text]
+    assert len(texts) == (4 if differs else 1), statements
+
+
+def test_a_host_that_can_serve_now_comes_first(local: databases.Database) -> None:
+    """It was passed over because of what was known of it."""
+    local.execute('UPDATE inventories SET total = 1 WHERE resource_provider_id IN (1, 2)')
+    mirror = solver.Mirror()
+    before = ask(local, mirror, FEW)
+    local.execute('UPDATE inventories SET total = 8 WHERE resource_provider_id = 1')
+    after = ask(local, mirror, FEW)
+    assert after == ask(local, None, FEW)
+    assert uuid_of(1).encode() in after
+    assert uuid_of(1).encode() not in before
+
+
+def test_few_where_there_are_none(local: databases.Database) -> None:
+    """Nothing is concluded about all hosts from what was known."""
+    mirror = solver.Mirror()
+    query = [('resources', 'VCPU:9'), ('limit', '3')]
+    nothing = b'{"allocation_requests":[],"provider_summaries":{}}'
+    assert [ask(local, mirror, query) for _ in range(2)] == [nothing] * 2
+    local.execute('UPDATE inventories SET total = 9, max_unit = 9 WHERE resource_provider_id = 599')
+    after = ask(local, mirror, query)
+    assert uuid_of(599).encode() in after
+    assert after == ask(local, None, query)
+
+
 def test_classes_come_and_go(filled: databases.Database) -> None:
     mirror = solver.Mirror()
     query = [('resources', 'CUSTOM_LATE:1')]
@@ -204,16 +276,16 @@ def test_one_mirror_serves_different_databases(filled: databases.Database, tmp_p
 
 
 def test_statements(filled: databases.Database) -> None:
-    """A fixed number: checksums, traits, aggregates, usage, traits to show – and more only for what changed."""
+    """A fixed number: checksums, traits and aggregates, usage, traits to show – and more only for what changed."""
     mirror = solver.Mirror()
     ask(filled, mirror, QUERY)
     with counted() as unchanged:
         ask(filled, mirror, QUERY)
-    assert len(unchanged.starting_with('SELECT')) == 5, unchanged
+    assert len(unchanged.starting_with('SELECT')) == 4, unchanged
     filled.execute('UPDATE inventories SET total = 4 WHERE resource_provider_id IN (1, 300)')
     with counted() as changed:
         ask(filled, mirror, QUERY)
-    assert len(changed.starting_with('SELECT')) == 7, changed
+    assert len(changed.starting_with('SELECT')) == 6, changed
     assert 'BETWEEN' in changed.starting_with('SELECT')[2]
 
 
@@ -224,7 +296,7 @@ def test_claims_cause_no_reading(filled: databases.Database) -> None:
     filled.execute('UPDATE resource_providers SET generation = generation + 1')
     with counted() as statements:
         ask(filled, mirror, QUERY)
-    assert len(statements.starting_with('SELECT')) == 5, statements
+    assert len(statements.starting_with('SELECT')) == 4, statements
 
 
 def test_threads_share_a_mirror(filled: databases.Database) -> None:
