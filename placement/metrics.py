@@ -46,7 +46,7 @@ def start(conf: cfg.ConfigOpts) -> None:
     _meter = None
     if not conf.metrics.enabled:
         return
-    directory = conf.metrics.multiprocess_dir or os.environ.get(DIRECTORY)
+    directory = conf.metrics.multiprocess_dir or os.environ.pop(DIRECTORY, None)
     if directory:
         os.environ[DIRECTORY] = directory
         try:

@@ -87,7 +87,7 @@ def test_what_is_asked_for_is_told(told: dict[str, set[str]]) -> None:
         for grouping in re.findall(r'\b(?:by|on) \(([^)]*)\)', expression):
             assert set(filter(None, grouping.split(', '))) <= labels, expression
     families = {re.sub('_(total|bucket|sum|count)$', '', name) for name in asked - OTHERS}
-    assert families == {re.sub('_(total|bucket|sum|count)$', '', name) for name in told if not name.endswith('created')}
+    assert families == {re.sub('_(total|bucket|sum|count)$', '', name) for name in told}
 
 
 @pytest.mark.parametrize('database', ['sqlite'], indirect=True)
@@ -101,7 +101,7 @@ def test_what_is_documented_is_told(told: dict[str, set[str]]) -> None:
         for name in names:
             documented[f'{stem}{name}' if name.startswith('_') else name] = set(re.findall(r'`(\w+)`', labels))
     for name, labels in told.items():
-        if not name.endswith(('_bucket', '_sum', '_created')):
+        if not name.endswith(('_bucket', '_sum')):
             family = name.removesuffix('_count')
             assert documented.pop(family) == labels - {'le'}
     assert not documented
