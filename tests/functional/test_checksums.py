@@ -1,5 +1,4 @@
-"""placement.db.checksum on both databases: changes that are alike do not hide each other, and no column hides another.
-"""
+"""placement.db.checksum on both databases: changes that are alike do not hide each other, and no column hides another."""
 
 import random
 from collections.abc import Iterator

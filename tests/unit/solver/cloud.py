@@ -30,8 +30,9 @@ class Cloud:
         self.members: dict[str, dict[str, list[int]]] = {'trait': {}, 'aggregate': {}}
         self.class_ids: dict[str, int] = {}
         self.amounts: dict[tuple[int, int], int] = {}
-        # Every list of providers whose usage was read.
+        # Every list of providers whose usage was read, and of which classes (None for all).
         self.reads: list[Sequence[int]] = []
+        self.read_classes: list[list[str] | None] = []
         self._topology: Topology | None = None
 
     def add(
@@ -78,7 +79,7 @@ class Cloud:
         seed: int = 0,
     ) -> solver.Result:
         """The result of a query string."""
-        self.reads = []
+        self.reads, self.read_classes = [], []
         parsed = solver.query.parse(parse_qsl(query, keep_blank_values=True), version)
         return find(parsed, self.topology, self, settings or solver.Settings(), random.Random(seed))
 
@@ -94,6 +95,8 @@ class Cloud:
     def used(self, provider_ids: Sequence[int] | None, class_ids: Sequence[int] | None) -> Ints:
         provider_ids = provider_ids if provider_ids is not None else list(self.providers)
         self.reads.append(provider_ids)
+        names = {number: name for name, number in self.class_ids.items()}
+        self.read_classes.append(None if class_ids is None else [names[class_id] for class_id in class_ids])
         rows = [
             (*key, amount)
             for key, amount in self.amounts.items()
