@@ -52,6 +52,25 @@ def test_a_large_body_has_no_length(client, caplog, monkeypatch):
     assert {name for name in whole.headers if name not in streamed.headers} == {'content-length'}
 
 
+class TestMiddleware:
+    """What else is in the pipeline leaves it as it is."""
+
+    @pytest.fixture
+    def conf(self, conf):
+        conf.set_override('allowed_origin', ['http://horizon'], group='cors')
+        conf.set_override('enable_proxy_headers_parsing', True, group='oslo_middleware')
+        conf.set_override('server_timing', True, group='api')
+        return conf
+
+    @pytest.mark.usefixtures('host')
+    def test_streamed(self, client, monkeypatch):
+        monkeypatch.setattr(allocation_candidates, 'STREAMED_FROM', render.CHUNK)
+        answer = client.must('GET', QUERY + '2000', headers={'origin': 'http://horizon'})
+        assert answer.headers['access-control-allow-origin'] == 'http://horizon'
+        assert 'content-length' not in answer.headers
+        assert len(answer.json()['allocation_requests']) == 2000
+
+
 @pytest.mark.usefixtures('host')
 def test_it_is_made_while_it_is_taken(app, monkeypatch):
     """And after the transaction: nothing is left that could fail."""
