@@ -22,8 +22,8 @@ _PAGE_TEXT = """\
 Written by `make bench ARGS='--record …'`. Both services run under gunicorn (gthread, {workers} processes of {threads}
 threads) on one private MariaDB, each on a database of its own with the same cloud: {servers} servers and {traits}
 traits a host. Each request is sent to both in turn. Figures are medians; "times" is the ratio of the medians;
-"statements" is what reached the database server for one request, COMMIT and ROLLBACK included, pings not. The last
-machine: {machine}. Its times mean little, ratios more. {remark}
+"statements" is what reached the database server for one request, BEGIN, COMMIT and ROLLBACK included, pings not. The
+last machine: {machine}. Its times mean little, ratios more. {remark}
 
 {floor}
 

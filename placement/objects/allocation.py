@@ -18,7 +18,7 @@ from placement import errors
 from placement.db import dialect, engine, tables
 from placement.objects import consumer as consumers_of
 from placement.objects import fit, resource_provider
-from placement.objects.consumer import Claim, Consumer
+from placement.objects.consumer import Claim, Consumer, Consumers
 from placement.objects.resource_provider import Provider
 
 LOG = logging.getLogger(__name__)
@@ -94,9 +94,8 @@ _OF_CONSUMER: sa.Select[Any] = (
 _OF_PROVIDER = (
     sa.select(
         _PROVIDERS.generation,
-        sa.func.aggregate_strings(
-            dialect.row_text(_ALLOCATIONS.id, _CONSUMERS.uuid, _CONSUMERS.generation, _CLASSES.name, _ALLOCATIONS.used),
-            ' ',
+        dialect.lines(
+            dialect.row_text(_ALLOCATIONS.id, _CONSUMERS.uuid, _CONSUMERS.generation, _CLASSES.name, _ALLOCATIONS.used)
         ).label('held'),
         sa.func.max(_ALLOCATIONS.created_at).label('newest'),
     )
@@ -180,12 +179,12 @@ def named(claims: Iterable[Claim]) -> set[str]:
     return {uuid for claim in claims for uuid in claim.amounts}
 
 
-def check(connection: sa.Connection, claims: Sequence[Claim], providers: Mapping[str, Provider]) -> dict[str, Consumer]:
+def check(connection: sa.Connection, claims: Sequence[Claim], providers: Mapping[str, Provider]) -> Consumers:
     """The consumers of claims as they are, for `apply`.
 
     Raises errors.ConsumerGenerationConflict, errors.AllocationProviderUnknown; these come before any other mistake.
     """
-    consumers = consumers_of.load(connection, [claim.consumer for claim in claims])
+    consumers = consumers_of.load(connection, claims)
     for claim in claims:
         consumers_of.check_generation(consumers[claim.consumer], claim)
     for uuid in (uuid for claim in claims for uuid in claim.amounts):
@@ -197,7 +196,7 @@ def check(connection: sa.Connection, claims: Sequence[Claim], providers: Mapping
 def apply(
     connection: sa.Connection,
     claims: Sequence[Claim],
-    consumers: Mapping[str, Consumer],
+    consumers: Consumers,
     providers: Mapping[str, Provider],
     *,
     unknown_class: UnknownClass,

@@ -8,7 +8,7 @@ users and consumer types that a consumer refers to are created here, in the same
 import datetime
 import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,9 +73,17 @@ def canonical(uuid: str) -> str:
     return uuids.canonical(uuid).lower()
 
 
+class Consumers(dict[str, Consumer]):
+    """Consumers by uuid, those without a row as well; `names` are the ids of names of their claims, as far as known."""
+
+    def __init__(self, wanted: Iterable[str] = ()) -> None:
+        super().__init__((uuid, Consumer(uuid)) for uuid in wanted)
+        self.names: dict[Name, int] = {}
+
+
 _WANTED: sa.BindParameter[Any] = sa.bindparam('wanted', expanding=True)
 # Not a join: there are databases with allocations that have no consumer, and they have to go as well.
-_LOAD = sa.union_all(
+_LOAD: tuple[sa.Select[Any], ...] = (
     sa.select(
         _CONSUMERS.uuid,
         _CONSUMERS.id,
@@ -83,7 +91,7 @@ _LOAD = sa.union_all(
         _CONSUMERS.project_id,
         _CONSUMERS.user_id,
         _CONSUMERS.consumer_type_id,
-        *[sa.null().label(name) for name in ('allocation_id', 'provider_id', 'class_id', 'used')],
+        *[sa.null().label(name) for name in ('allocation_id', 'provider_id', 'class_id', 'used', 'place')],
     ).where(_CONSUMERS.uuid.in_(_WANTED)),
     sa.select(
         _ALLOCATIONS.consumer_id,
@@ -92,14 +100,20 @@ _LOAD = sa.union_all(
         _ALLOCATIONS.resource_provider_id,
         _ALLOCATIONS.resource_class_id,
         _ALLOCATIONS.used,
+        sa.null(),
     ).where(_ALLOCATIONS.consumer_id.in_(_WANTED)),
 )
 
 
-def load(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Consumer]:
-    """Each wanted consumer with all that it holds, in one statement; those without a row as well."""
-    found = {uuid: Consumer(uuid) for uuid in wanted}
-    for row in connection.execute(_LOAD, {'wanted': list(found)}):
+def load(connection: sa.Connection, claims: Collection[Claim]) -> Consumers:
+    """The consumers of claims with all that they hold, and most of the names, in one statement."""
+    found = Consumers(claim.consumer for claim in claims)
+    names = _names(claims)[:_PARTS]
+    statement = _load(tuple(table for table, _ in names))
+    for row in connection.execute(statement, {'wanted': list(found), **_texts(names)}):
+        if row.place is not None:
+            found.names[names[row.place]] = row.id
+            continue
         consumer = found[canonical(row.uuid)]
         if row.allocation_id is None:
             consumer.id, consumer.generation = row.id, row.generation
@@ -108,6 +122,16 @@ def load(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Consumer
             consumer.allocation_ids.append(row.allocation_id)
             consumer.held[row.provider_id, row.class_id] += row.used
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _load(of: tuple[sa.Table, ...]) -> sa.CompoundSelect[Any]:
+    """`_LOAD`, and the `place` and `id` of the names `text0`, `text1` and so on, each in its table."""
+    named = [
+        sa.select(sa.null(), table.c.id, *[sa.null()] * 8, sa.literal_column(str(place))).where(_is_named(table, place))
+        for place, table in enumerate(of)
+    ]
+    return sa.union_all(*_LOAD, *named)
 
 
 def check_generation(consumer: Consumer, claim: Claim) -> None:
@@ -135,7 +159,7 @@ _ADVANCE = (
 _DELETE = sa.delete(tables.consumers).where(*_AS_SEEN)
 
 
-def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Mapping[str, Consumer]) -> None:
+def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Consumers) -> None:
     """Write the consumers' rows as the claims want them, each a generation further; those left without allocations go.
 
     Raises engine.retry(errors.ConsumerGenerationConflict) if another writer changed or created one of them meanwhile.
@@ -144,7 +168,7 @@ def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Mapping[
     held_by = [(claim, consumers[claim.consumer]) for claim in claims]
     filled = [(claim, consumer) for claim, consumer in held_by if claim.amounts]
     emptied = [consumer for claim, consumer in held_by if not claim.amounts and consumer.id is not None]
-    names = _ensure_names(connection, [claim for claim, _ in filled], now)
+    names = _ensure_names(connection, _names(claims), consumers.names, now)
     kept: list[Consumer] = []
     new: list[Consumer] = []
     for claim, consumer in filled:
@@ -223,15 +247,23 @@ def _text(generation: int | None) -> str:
 # --- projects, users, consumer types ---
 
 
-def _ensure_names(connection: sa.Connection, claims: list[Claim], now: datetime.datetime) -> dict[Name, int]:
-    """The ids of all projects, users and types that the claims mention, created where missing."""
-    wanted: dict[Name, None] = {}
+def _names(claims: Iterable[Claim]) -> list[Name]:
+    """The names of projects, users and types that claims on anything mention."""
+    names: dict[Name, None] = {}
     for claim in claims:
-        wanted[tables.projects, claim.project] = None
-        wanted[tables.users, claim.user] = None
-        if claim.type is not None:
-            wanted[tables.consumer_types, claim.type] = None
-    found = _find_names(connection, list(wanted))
+        if claim.amounts:
+            names[tables.projects, claim.project] = None
+            names[tables.users, claim.user] = None
+            if claim.type is not None:
+                names[tables.consumer_types, claim.type] = None
+    return list(names)
+
+
+def _ensure_names(
+    connection: sa.Connection, wanted: list[Name], known: Mapping[Name, int], now: datetime.datetime
+) -> dict[Name, int]:
+    """The ids of all wanted names, created where missing; `known` are those of the first `_PARTS` that exist."""
+    found = {**known, **_find_names(connection, wanted[_PARTS:])}
     missing = [name for name in wanted if name not in found]
     if missing:
         for table in dict.fromkeys(table for table, _ in missing):
@@ -255,8 +287,7 @@ def _find_names(connection: sa.Connection, names: list[Name]) -> dict[Name, int]
     for start in range(0, len(names), _PARTS):
         part = names[start : start + _PARTS]
         statement = _select_names(tuple(table for table, _ in part))
-        texts = {f'text{place}': text for place, (_, text) in enumerate(part)}
-        found.update((part[row.place], row.id) for row in connection.execute(statement, texts))
+        found.update((part[row.place], row.id) for row in connection.execute(statement, _texts(part)))
     return found
 
 
@@ -265,12 +296,19 @@ def _select_names(of: tuple[sa.Table, ...]) -> sa.CompoundSelect[Any]:
     """SELECT of `place` and `id` of the names `text0`, `text1` and so on, each in its table."""
     return sa.union_all(
         *(
-            sa.select(sa.literal_column(str(place)).label('place'), table.c.id).where(
-                _column(table) == sa.bindparam(f'text{place}')
-            )
+            sa.select(sa.literal_column(str(place)).label('place'), table.c.id).where(_is_named(table, place))
             for place, table in enumerate(of)
         )
     )
+
+
+def _is_named(table: sa.Table, place: int) -> sa.ColumnElement[bool]:
+    return _column(table) == sa.bindparam(f'text{place}')
+
+
+def _texts(names: Iterable[Name]) -> dict[str, str]:
+    """The parameters of `_is_named`."""
+    return {f'text{place}': text for place, (_, text) in enumerate(names)}
 
 
 def _column(table: sa.Table) -> sa.Column[str]:

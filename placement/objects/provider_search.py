@@ -65,9 +65,7 @@ def _packed(providers: sa.Select[Any], parent: sa.ColumnElement[Any], root: sa.C
         _PROVIDERS.id, _PROVIDERS.uuid, _PROVIDERS.generation, sa.func.coalesce(parent, _NO_PARENT), root, name
     )
     changed_at = sa.func.max(sa.func.coalesce(_PROVIDERS.updated_at, _PROVIDERS.created_at))
-    return providers.with_only_columns(
-        sa.func.aggregate_strings(row, '\n').label('rows'), changed_at.label('changed_at')
-    )
+    return providers.with_only_columns(dialect.lines(row).label('rows'), changed_at.label('changed_at'))
 
 
 _NO_PARENT = '-'
@@ -114,6 +112,7 @@ def _read_all() -> Result:
     return [
         Found(uuid, orjson.loads(name), generation, uuid_of.get(parent), uuid_of[root])
         for _, uuid, generation, parent, root, name in rows
+        if root in uuid_of
     ], row.changed_at
 
 

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from placement import errors
 from placement.db import engine
 from placement.objects import allocation, inventory, resource_provider
-from placement.objects.consumer import Claim
+from placement.objects.consumer import Claim, Consumers
 from placement.objects.inventory import Inventory
 from placement.objects.resource_provider import Provider
 
@@ -40,7 +40,7 @@ def reshape(new: Mapping[str, NewInventory], claims: Sequence[Claim]) -> None:
         providers = resource_provider.lock(connection, allocation.named(claims) | new.keys())
         for uuid, wanted in new.items():
             _check(uuid, providers.get(uuid), wanted)
-        consumers = allocation.check(connection, claims, providers) if claims else {}
+        consumers = allocation.check(connection, claims, providers) if claims else Consumers()
 
         def set_inventories(uuids: Iterable[str], keep_others: bool) -> None:
             inventory.replace_several(
