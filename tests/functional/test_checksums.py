@@ -1,4 +1,4 @@
-"""placement.db.checksum on both databases: changes that are alike do not hide each other, and no column hides another."""
+"""placement.db.checksum on both databases: changes that are alike do not hide each other, no column hides another."""
 
 import random
 from collections.abc import Iterator
@@ -54,6 +54,21 @@ def test_the_same_change_in_alike_rows_shows(connection: sa.Connection, kind: st
         most, ratio = dice.choice([HUGE, before]), dice.choice([1.0, 16.0, 0.9])
         for amount in (before, before + dice.choice([1, 2, 3, 4, 8])):
             states.append([(number, kind, amount, most, ratio) for number in ids for kind in kinds])
+    found = checksums(connection, CHECKSUMS[kind], states)
+    assert [one for one, other in zip(found[::2], found[1::2], strict=True) if one == other] == []
+
+
+@pytest.mark.parametrize('kind', CHECKSUMS)
+def test_exchanges_show(connection: sa.Connection, kind: str) -> None:
+    """Neighbours exchange what they have: each number is there as often as before."""
+    dice = random.Random(2)
+    states: list[list[Row]] = []
+    for _ in range(TRIALS):
+        first = dice.randrange(1, 4000)
+        second = first + dice.choice([1, 1, 2, 4, 8, 256])
+        kinds = dice.sample(range(300), 2)
+        states.append([(first, kinds[0], 1, 1, 1.0), (second, kinds[1], 1, 1, 1.0)])
+        states.append([(first, kinds[1], 1, 1, 1.0), (second, kinds[0], 1, 1, 1.0)])
     found = checksums(connection, CHECKSUMS[kind], states)
     assert [one for one, other in zip(found[::2], found[1::2], strict=True) if one == other] == []
 
