@@ -36,7 +36,7 @@ def test_fault_keeps_its_words_for_the_log(app, monkeypatch, caplog):
     def broken(*_arguments, **_options):
         raise RuntimeError('secret words')
 
-    monkeypatch.setattr(engine, '_run', broken)
+    monkeypatch.setattr(engine, '_attempt', broken)
     request = webob.Request.blank(
         '/traits', headers={'x-auth-token': 'admin', 'openstack-api-version': 'placement 1.39'}
     )
