@@ -52,6 +52,34 @@ def test_no_choice_is_lost(seed: int) -> None:
     assert sorted(found) == sorted(fitting(domains, rules))
 
 
+@pytest.mark.parametrize('seed', range(400))
+def test_no_choice_is_lost_where_hardly_any_is_left(seed: int) -> None:
+    """Providers are as large as one choice needs, or by one larger: most of the search is dead ends."""
+    rng = random.Random(seed)
+    rows, slots = rng.randint(3, 4), rng.randint(5, 7)
+    demands = [[(name, rng.randint(1, 6)) for name in CLASSES] for _ in range(slots)]
+    separate = rng.sample(range(slots), rng.choice([0, 2, 3]))
+    solution = [rng.randrange(rows) for _ in range(slots)]
+    for slot, row in zip(separate, rng.sample(range(rows), len(separate)), strict=True):
+        solution[slot] = row
+    room = {name: {row: rng.randint(0, 1) for row in range(rows)} for name in CLASSES}
+    for row, wanted in zip(solution, demands, strict=True):
+        for name, amount in wanted:
+            room[name][row] += amount
+    domains = [
+        sorted(
+            row
+            for row in {own, *rng.sample(range(rows), rng.randint(1, rows))}
+            if all(room[name][row] >= amount for name, amount in wanted)
+        )
+        for own, wanted in zip(solution, demands, strict=True)
+    ]
+    rules = search.Rules(demands, separate, subtrees=[], covers=[], end_of=lambda row: row + 1, room=room)
+    found = list(search.choices(domains, rules, search.Steps()))
+    assert tuple(solution) in found
+    assert sorted(found) == sorted(fitting(domains, rules))
+
+
 def packing(seed: int, hosts: int, groups: int, room: tuple[int, int], least: float, most: float) -> Result:
     """The result of a request for groups of two classes, each with a random share of the room of a provider."""
     rng = random.Random(seed)
