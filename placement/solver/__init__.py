@@ -17,7 +17,7 @@ candidates.md 1.4.
 
 The way of a request: `query` (text to `CandidateQuery`) → `mirror` (the `Topology`, kept between requests) and `source`
 (what is read anew: `members`, `usage`) → `plan` (who may serve what) → `solve`, `anchors`, `search`, `matching`
-(combinations; `sample` if randomized) → `render` (bytes). All but `mirror` and `source` are pure.
+(combinations; `sample` if randomized) → `render` (bytes). All but `mirror`, `source` and `trait_lists` are pure.
 """
 
 import contextlib
