@@ -104,5 +104,5 @@ def _without_final_newlines(schema: Any) -> Any:
         return schema
     changed = {keyword: _without_final_newlines(part) for keyword, part in schema.items()}
     if 'patternProperties' in changed:
-        changed['propertyNames'] = {'pattern': '[^\n]$'}
+        changed['propertyNames'] = {'pattern': '^$|[^\n]$'}
     return changed
