@@ -57,7 +57,7 @@ Result = tuple[list[Found], datetime.datetime | None]
 
 
 def _packed(providers: sa.Select[Any], parent: sa.ColumnElement[Any], root: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """All rows of providers in one (PERF: see `dialect.row_text`), and the time of the latest change of one. The name
+    """Many rows of providers in one (PERF: see `dialect.row_text`), and the time of the latest change of one. The name
     comes last, and as JSON, for it may hold anything.
     """
     name = sa.func.coalesce(sa.func.json_quote(_PROVIDERS.name), 'null')
@@ -65,7 +65,8 @@ def _packed(providers: sa.Select[Any], parent: sa.ColumnElement[Any], root: sa.C
         _PROVIDERS.id, _PROVIDERS.uuid, _PROVIDERS.generation, sa.func.coalesce(parent, _NO_PARENT), root, name
     )
     changed_at = sa.func.max(sa.func.coalesce(_PROVIDERS.updated_at, _PROVIDERS.created_at))
-    return providers.with_only_columns(dialect.lines(row).label('rows'), changed_at.label('changed_at'))
+    columns = dialect.lines(row).label('lines'), changed_at.label('changed_at')
+    return providers.with_only_columns(*columns).group_by(dialect.block(_PROVIDERS.id))
 
 
 _NO_PARENT = '-'
@@ -101,19 +102,17 @@ def search(wanted: Search) -> Result:
     if wanted.traits != TraitFilter() or wanted.resources:
         return engine.read(lambda connection: _search(connection, wanted))
     statement, values = _without_names(wanted)
-    (row,) = engine.read_rows(statement, values)
-    return _unpack(row), row.changed_at
+    return _unpack(engine.read_rows(statement, values))
 
 
 def _read_all() -> Result:
-    (row,) = engine.read_rows(_ALL)
-    rows = _split(row)
-    uuid_of = {columns[0]: columns[1] for columns in rows}
+    providers, changed_at = _split(engine.read_rows(_ALL))
+    uuid_of = {columns[0]: columns[1] for columns in providers}
     return [
         Found(uuid, orjson.loads(name), generation, uuid_of.get(parent), uuid_of[root])
-        for _, uuid, generation, parent, root, name in rows
+        for _, uuid, generation, parent, root, name in providers
         if root in uuid_of
-    ], row.changed_at
+    ], changed_at
 
 
 def _without_names(wanted: Search) -> tuple[sa.Select[Any], dict[str, str]]:
@@ -147,22 +146,22 @@ def _search(connection: sa.Connection, wanted: Search) -> Result:
         statement = statement.where(~_has_trait(trait_ids[name] for name in wanted.traits.forbidden))
     if wanted.resources:
         statement = statement.where(_serves({class_ids[name]: amount for name, amount in wanted.resources.items()}))
-    row = connection.execute(statement, values).one()
-    return _unpack(row), row.changed_at
+    return _unpack(connection.execute(statement, values).all())
 
 
-def _unpack(row: sa.Row[Any]) -> list[Found]:
+def _unpack(rows: Sequence[sa.Row[Any]]) -> Result:
+    providers, changed_at = _split(rows)
     return [
         Found(uuid, orjson.loads(name), generation, None if parent == _NO_PARENT else parent, root)
-        for _, uuid, generation, parent, root, name in _split(row)
-    ]
+        for _, uuid, generation, parent, root, name in providers
+    ], changed_at
 
 
-def _split(row: sa.Row[Any]) -> list[list[str]]:
-    """The columns of `_packed` rows, by id."""
-    rows = [line.split(' ', 5) for line in row.rows.split('\n')] if row.rows else []
-    rows.sort(key=lambda columns: int(columns[0]))
-    return rows
+def _split(rows: Sequence[sa.Row[Any]]) -> tuple[list[list[str]], datetime.datetime | None]:
+    """The columns of `_packed` providers, by id, and the time of the latest change."""
+    providers = [line.split(' ', 5) for row in rows for line in row.lines.split('\n')]
+    providers.sort(key=lambda columns: int(columns[0]))
+    return providers, max((row.changed_at for row in rows if row.changed_at is not None), default=None)
 
 
 def _refuse_unknown(

@@ -1,4 +1,4 @@
-"""Candidates by the thousand: a large body is made while it is sent, a smaller one has its length."""
+"""Answers of thousands: a large body is made while it is sent, a smaller one has its length; and nothing is cut off."""
 
 import itertools
 import json
@@ -6,13 +6,14 @@ import logging
 
 import pytest
 
+from placement.db import tables
 from placement.handlers import allocation_candidates
 from placement.solver import render
 
 GROUPS = '&'.join(f'resources{number}=CUSTOM_VF:1' for number in range(1, 5))
 QUERY = f'/allocation_candidates?resources=VCPU:1&{GROUPS}&group_policy=none&limit='
 
-pytestmark = pytest.mark.parametrize('database', ['sqlite'], indirect=True)
+on_sqlite = pytest.mark.parametrize('database', ['sqlite'], indirect=True)
 
 
 @pytest.fixture
@@ -37,6 +38,7 @@ def logged_length(caplog):
     return caplog.records[-1].getMessage().partition(' len: ')[2].partition(' ')[0]
 
 
+@on_sqlite
 @pytest.mark.usefixtures('host')
 def test_a_large_body_has_no_length(client, caplog, monkeypatch):
     caplog.set_level(logging.INFO, 'placement.requestlog')
@@ -52,6 +54,7 @@ def test_a_large_body_has_no_length(client, caplog, monkeypatch):
     assert {name for name in whole.headers if name not in streamed.headers} == {'content-length'}
 
 
+@on_sqlite
 class TestMiddleware:
     """What else is in the pipeline leaves it as it is."""
 
@@ -71,6 +74,7 @@ class TestMiddleware:
         assert len(answer.json()['allocation_requests']) == 2000
 
 
+@on_sqlite
 @pytest.mark.usefixtures('host')
 def test_it_is_made_while_it_is_taken(app, monkeypatch):
     """And after the transaction: nothing is left that could fail."""
@@ -103,3 +107,30 @@ def test_it_is_made_while_it_is_taken(app, monkeypatch):
     assert len(made) > before
     assert [len(chunk) for chunk in taken] == made
     assert len(json.loads(b''.join(taken))['allocation_requests']) == 2000
+
+
+@pytest.fixture
+def small_packets(database):
+    """The server's max_allowed_packet is a megabyte."""
+    ((before,),) = database.rows('SELECT @@GLOBAL.max_allowed_packet')
+    database.execute('SET GLOBAL max_allowed_packet = 1048576')
+    yield
+    database.execute(f'SET GLOBAL max_allowed_packet = {before}')
+
+
+@pytest.mark.usefixtures('small_packets')
+@pytest.mark.parametrize('database', ['mariadb'], indirect=True)
+def test_more_than_a_packet(database, client):
+    """MariaDB would cut off a longer text, and tell nobody."""
+    made = {f'{number:08x}-0000-4000-8000-000000000000': f'{number}'.zfill(200) for number in range(1, 5001)}
+    providers = [
+        {'id': number, 'uuid': uuid, 'name': name, 'generation': 0, 'root_provider_id': number}
+        for number, (uuid, name) in enumerate(made.items(), 1)
+    ]
+    with database.engine.begin() as connection:
+        for start in range(0, len(providers), 1000):
+            connection.execute(tables.resource_providers.insert(), providers[start : start + 1000])
+    forbidden = '?member_of=!a0000000-0000-4000-8000-000000000000'
+    for query in ('', forbidden):
+        shown = client.must('GET', f'/resource_providers{query}').json()['resource_providers']
+        assert [(provider['uuid'], provider['name']) for provider in shown] == list(made.items())
