@@ -75,8 +75,9 @@ def _read(connection: sa.Connection, topology: Topology, ids: Sequence[int] | No
     for row in by_ids.rows(connection, _by_provider, providers=ids):
         provider_id, packed, total = row
         if packed not in names:
-            # Many providers have the same traits.
-            names[packed] = tuple(topology.trait_names[int(trait_id)] for trait_id in packed.split())
+            # Many providers have the same traits. There are databases with some that do not exist any more.
+            trait_ids = map(int, packed.split())
+            names[packed] = tuple(topology.trait_names[each] for each in trait_ids if each in topology.trait_names)
         read[provider_id] = Listed(names[packed], int(total))
     return read
 
