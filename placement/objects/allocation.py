@@ -90,8 +90,9 @@ _OF_CONSUMER: sa.Select[Any] = (
     .where(_ALLOCATIONS.consumer_id == sa.bindparam('consumer'))
     .order_by(_ALLOCATIONS.id)
 )
-# All in one row, in the order of the fields of `Held`.
-_OF_PROVIDER = (
+# Many in one row, in the order of the fields of `Held`. PERF: in this order, for where MariaDB has no statistics it
+# starts from all projects (28 ms to 0.3 ms with 20,000 consumers).
+_OF_PROVIDER = dialect.in_order(
     sa.select(
         _PROVIDERS.generation,
         dialect.lines(
@@ -102,7 +103,7 @@ _OF_PROVIDER = (
     .select_from(tables.resource_providers)
     .outerjoin(_SHOWN, _ALLOCATIONS.resource_provider_id == _PROVIDERS.id)
     .where(resource_provider.WANTED)
-    .group_by(_PROVIDERS.id, _PROVIDERS.generation)
+    .group_by(_PROVIDERS.id, _PROVIDERS.generation, dialect.block(_ALLOCATIONS.id))
 )
 
 
@@ -118,15 +119,16 @@ def of_provider(uuid: str) -> tuple[int, list[Held], datetime.datetime | None]:
     Raises errors.ProviderOfAllocationsNotFound.
     """
     try:
-        (row,) = resource_provider.read_rows(_OF_PROVIDER, uuid)
+        rows = resource_provider.read_rows(_OF_PROVIDER, uuid)
     except errors.ProviderNotFound as exc:
         raise errors.ProviderOfAllocationsNotFound(uuid=uuid) from exc
-    values = iter((row.held or '').split())
+    values = iter([value for row in rows for value in (row.held or '').split()])
     held = [
         Held(int(row_id), consumer, int(generation), resource_class, int(used))
         for row_id, consumer, generation, resource_class, used in zip(*[values] * len(Held._fields), strict=True)
     ]
-    return row.generation, sorted(held), row.newest
+    newest = max((row.newest for row in rows if row.newest is not None), default=None)
+    return rows[0].generation, sorted(held), newest
 
 
 # --- writes ---

@@ -148,6 +148,23 @@ def test_allocations_of_a_provider_by_version(client, rp, minor, item):
     }
 
 
+def test_allocations_that_were_made_far_apart(client, rp, database):
+    """They come in several blocks."""
+    held_by = {
+        claims.consumer(client, {rp: amounts}) for amounts in ({'VCPU': 1, 'DISK_GB': 5}, {'VCPU': 2}, {'VCPU': 3})
+    }
+    path = f'/resource_providers/{rp}/allocations'
+    near = client.must('GET', path).json()
+    assert near['allocations'].keys() == held_by
+    database.execute('UPDATE allocations SET id = 1000000 + 1000 * id')
+    database.execute("UPDATE allocations SET created_at = '2026-01-01 00:00:00'")
+    database.execute("UPDATE allocations SET created_at = '2026-02-03 04:05:06' WHERE used = 2")
+    far = client.must('GET', path)
+    assert far.json() == near
+    assert list(far.json()['allocations']) == list(near['allocations'])
+    assert far.headers['last-modified'] == 'Tue, 03 Feb 2026 04:05:06 GMT'
+
+
 def test_allocations_of_an_unknown_provider(client):
     rp = new_uuid()
     answer = client.call('GET', f'/resource_providers/{rp}/allocations')
