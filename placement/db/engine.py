@@ -120,6 +120,13 @@ def _prepare_mysql(engine: sa.Engine) -> None:
     """Begin transactions in so many words, as oslo.db does for SQLite: connections are in autocommit mode."""
     sa.event.listen(engine, 'begin', lambda connection: connection.exec_driver_sql('BEGIN'))
 
+    @sa.event.listens_for(engine, 'connect')
+    def _isolate(connection: Any, _record: Any) -> None:
+        # The default. But there are servers with another one, and all that is read in a transaction must be of one
+        # snapshot.
+        with connection.cursor() as cursor:
+            cursor.execute('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
     """Readers never wait (WAL), writers queue instead of failing (a busy wait, and BEGIN IMMEDIATE before their first

@@ -126,6 +126,27 @@ class TestKept:
         assert 'ROLLBACK' not in statements.texts
 
 
+@pytest.fixture
+def read_committed(database):
+    """Transactions of new connections see what others commit meanwhile."""
+    database.execute('SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED')
+    yield
+    database.execute('SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ')
+
+
+@pytest.mark.usefixtures('read_committed')
+@pytest.mark.parametrize('database', ['mariadb'], indirect=True)
+def test_a_read_is_one_snapshot_on_any_server(database, client, host):
+    def work(connection):
+        seen = []
+        for name in ('first', 'second'):
+            seen.append(connection.exec_driver_sql('SELECT name FROM resource_providers').scalar())
+            database.execute('UPDATE resource_providers SET name = :name', name=name)
+        return seen
+
+    assert engine.read(work) == ['host', 'host']
+
+
 @pytest.mark.parametrize('database', ['sqlite'], indirect=True)
 def test_a_restored_file_is_seen(database, client, host, tmp_path):
     path = Path(database.url.removeprefix('sqlite:///'))
