@@ -202,6 +202,8 @@ class _Endpoint:
             source = ipaddress.ip_address(address)
         except ValueError:
             return False
+        # A socket that listens to both families has clients of IPv4 in IPv6.
+        source = getattr(source, 'ipv4_mapped', None) or source
         return any(source in network for network in self.networks)
 
 

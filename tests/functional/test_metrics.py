@@ -186,6 +186,35 @@ class TestOn:
         with pytest.raises(config.ConfigError, match=r'\[metrics\] allowed_source_ranges'):
             service.deploy.loadapp(conf)
 
+    @pytest.mark.parametrize(
+        ('address', 'allowed'),
+        [
+            ('192.0.2.1', True),
+            ('::1', True),
+            ('::ffff:192.0.2.1', True),
+            ('::ffff:127.0.0.1', False),
+            ('198.51.100.1', False),
+            ('fe80::1%eth0', False),
+            ('', False),
+        ],
+    )
+    def test_who_is_allowed(
+        self, conf: cfg.ConfigOpts, request: pytest.FixtureRequest, address: str, allowed: bool
+    ) -> None:
+        conf.set_override('allowed_source_ranges', ['192.0.2.0/24', '::1/128'], group='metrics')
+        app = request.getfixturevalue('app')
+        environ = {
+            'REQUEST_METHOD': 'GET',
+            'PATH_INFO': '/metrics',
+            'SERVER_NAME': 'placement',
+            'SERVER_PORT': '80',
+            'REMOTE_ADDR': address,
+            'wsgi.url_scheme': 'http',
+        }
+        started: list[str] = []
+        list(app(environ, lambda status, headers, exc_info=None: started.append(status)))
+        assert started == ['200 OK' if allowed else '401 Unauthorized']
+
     def test_by_provider(self, conf: cfg.ConfigOpts, request: pytest.FixtureRequest) -> None:
         conf.set_override('by_provider', True, group='metrics')
         client: Client = request.getfixturevalue('client')
