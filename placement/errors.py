@@ -61,7 +61,7 @@ class Conflict(PlacementError):
     status = 409
 
 
-# --- the HTTP layer (http.md 1, 2, 4) ---------------------------------------------------------------------------------
+# --- the HTTP layer (http.md 1, 2, 4) ---
 
 
 class RouteNotFound(NotFound):
@@ -188,8 +188,7 @@ class TextNotStorable(BadRequest):
     )
 
 
-# --- resource classes and traits (http.md 5.2, 5.3, 5.16)
-# -----------------------------------------------------------------
+# --- resource classes and traits (http.md 5.2, 5.3, 5.16) ---
 
 
 class ResourceClassNotFound(NotFound):
@@ -270,8 +269,7 @@ class TraitAssociatedFilterInvalid(BadRequest):
     text = 'The query parameter "associated" only accepts "true" or "false"'
 
 
-# --- resource providers (http.md 5.4, 5.5)
-# ---------------------------------------------------------------------------------
+# --- resource providers (http.md 5.4, 5.5) ---
 
 
 class ProviderNotFound(NotFound):
@@ -332,8 +330,7 @@ class ProviderInUse(Conflict):
     text = 'Unable to delete resource provider {uuid}: Resource provider has allocations.'
 
 
-# --- inventories, aggregates and traits of a provider (http.md 5.6 to 5.11)
-# --------------------------------------------------
+# --- inventories, aggregates and traits of a provider (http.md 5.6 to 5.11) ---
 
 
 class InventoryNotFound(NotFound):
@@ -422,8 +419,7 @@ class ProviderChanged(Conflict):
     text = 'Update conflict: Another thread concurrently updated the resource provider data. Please try again.'
 
 
-# --- allocations (http.md 5.13 to 5.15, 6)
-# -----------------------------------------------------------------------------------
+# --- allocations (http.md 5.13 to 5.15, 6) ---
 
 
 class ConsumerUuidMalformed(BadRequest):
@@ -497,8 +493,7 @@ class AllocationRace(Conflict):
     )
 
 
-# --- reshaper (http.md 6.6)
-# -----------------------------------------------------------------------------------------------
+# --- reshaper (http.md 6.6) ---
 
 
 class ReshapeProviderNotFound(BadRequest):
@@ -528,8 +523,7 @@ class ReshapeRace(Conflict):
     text = 'update conflict: Another thread concurrently updated the resource provider data'
 
 
-# --- query values shared by GET /resource_providers and GET /allocation_candidates (http.md 5.4, candidates.md 1.4)
-# ----------
+# --- query values shared by GET /resource_providers and GET /allocation_candidates (http.md 5.4, candidates.md 1.4) ---
 
 
 class ResourcesMalformed(BadRequest):
@@ -619,8 +613,7 @@ class MemberOfForbiddenTooEarly(BadRequest):
     text = 'Forbidden {key} parameters are not supported in the specified microversion'
 
 
-# --- GET /allocation_candidates only (candidates.md 1.4)
-# -----------------------------------------------------------------------
+# --- GET /allocation_candidates only (candidates.md 1.4) ---
 
 
 class InTreeNotUuid(BadRequest):

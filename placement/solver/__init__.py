@@ -7,8 +7,8 @@ The entry point::
     for candidate in result:                               # solver.Candidate
         candidate.allocations                              # {provider uuid: {class: amount}}
         candidate.mappings                                 # {suffix: [provider uuid, …]}
-    solver.render.summaries(result)                        # {provider uuid: {…}} as in the response, at the query's
-    version result.steps                                           # how much searching was done
+    solver.render.summaries(result)                        # {provider uuid: {…}} as in the response
+    result.steps                                           # how much searching was done
     solver.render.body(result)                             # the JSON body, in chunks of bytes
 
 `solver.candidates` takes `solver.Settings` (cap, strategy, randomize) as its third argument and a `random.Random` as
