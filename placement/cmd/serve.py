@@ -4,12 +4,13 @@ Everything but the address and the workers comes from placement.conf. SIGTERM le
 """
 
 import argparse
+import contextlib
 import importlib.metadata
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from alembic.util import CommandError
@@ -46,17 +47,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.shell_completion:
         print(completion.script(_parser(), arguments.shell_completion))
         return 0
-    settings = _settings(arguments)
-    if arguments.workers > 1 and metrics.DIRECTORY not in os.environ:
-        directory = os.environ[metrics.DIRECTORY] = tempfile.mkdtemp(prefix=f'{PROG}-')
-        # A hook of the first process alone; each worker passes what follows `run`.
-        settings['on_exit'] = lambda _server: shutil.rmtree(directory, ignore_errors=True)
     try:
-        _Server(settings).run()
+        with _numbers_shared(arguments.workers):
+            _Server(_settings(arguments)).run()
     except (config.ConfigError, errors.PlacementError, migration.MigrationError, CommandError) as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
         return 1
     return 0
+
+
+@contextlib.contextmanager
+def _numbers_shared(workers: int) -> Iterator[None]:
+    """A directory where the workers count together (`placement.metrics`), unless the environment names one."""
+    if workers == 1 or metrics.DIRECTORY in os.environ:
+        yield
+        return
+    first = os.getpid()
+    directory = os.environ[metrics.DIRECTORY] = tempfile.mkdtemp(prefix=f'{PROG}-')
+    try:
+        yield
+    finally:
+        # Workers are forks, and each comes by here, too.
+        if os.getpid() == first:
+            os.environ.pop(metrics.DIRECTORY, None)
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,8 +1,12 @@
 """placement-serve: its arguments, and what a start that fails says."""
 
+import os
+import pathlib
+import tempfile
+
 import pytest
 
-from placement import config, wsgi
+from placement import config, metrics, wsgi
 from placement.cmd import serve
 
 
@@ -31,6 +35,26 @@ def test_arguments(settings: dict[str, object]) -> None:
     serve.main(['--host', '::1', '--port', '80', '--workers', '3', '--threads', '5'])
     assert settings['bind'] == ['[::1]:80']
     assert (settings['workers'], settings['threads']) == (3, 5)
+
+
+@pytest.mark.parametrize('fails', [False, True])
+def test_where_workers_count_is_gone_afterwards(
+    fails: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    seen = []
+
+    def run(server: serve._Server) -> None:
+        seen.append(pathlib.Path(os.environ[metrics.DIRECTORY]))
+        assert seen[0].is_dir()
+        if fails:
+            raise config.ConfigError('No.')
+
+    monkeypatch.setattr(serve._Server, 'run', run)
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
+    assert serve.main(['--workers', '2']) == fails
+    assert seen[0].parent == tmp_path
+    assert metrics.DIRECTORY not in os.environ
+    assert not list(tmp_path.iterdir())
 
 
 def test_variables_of_gunicorn_do_not_matter(settings: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
