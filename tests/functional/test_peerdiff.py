@@ -18,7 +18,7 @@ TOOL = Path(os.environ.get('PLACEMENT_PEERDIFF', live.CHECKOUT.parent / 'shared'
 ACCEPT = live.CHECKOUT / 'tests' / 'peerdiff_accept.json'
 
 # Seed and steps, for about ten seconds each on two free cores; longer runs are for the developer's hand.
-PROFILES = {'crud': (11, 600), 'allocations': (21, 600), 'hostile': (31, 900), 'mixed': (41, 600)}
+PROFILES = {'crud': (11, 400), 'allocations': (21, 400), 'hostile': (31, 600), 'mixed': (41, 400)}
 
 # Should everything here be killed, the servers end by themselves after this time.
 LIFETIME_SECONDS = 600
