@@ -1,20 +1,20 @@
-"""Judge what peerdiff found about candidates that the reference loses (defect D2 of the contract, candidates.md 2.9).
+"""peerdiff, with the oracle as a judge of candidates that the reference loses (defect D2 of the contract, candidates.md
+2.9).
 
 If a query has an un-suffixed and a suffixed group, the reference may lose candidates at all anchors but one. peerdiff
-can not tell that from a mistake of ours, so this asks the oracle. For each finding of a report that may be of this, it
-builds the same cloud again, from the finding's seed, profile and step, and reads it back; then the service's answer has
-to be the oracle's.
+can not tell that from a mistake of ours, so at each finding that may be of this kind the cloud is read back at once,
+and the service's answer has to be the oracle's. Such findings are told and not counted. (To build the cloud again
+later, from the seed and the step, does not always work: what the tool does next depends on the order in which the
+reference lists candidates, and that is not the same in each run.)
 
-    python -m tests.property.check_peerdiff_d2 REPORT --a URL --b URL [--no-oddities] [--peerdiff FOLDER]
+    python -m tests.property.check_peerdiff_d2 [--peerdiff FOLDER] --a URL --b URL --profile candidates …
 
-REPORT is what peerdiff wrote with --report, run on the same servers (a: the reference, b: this service), with the same
---no-oddities and the default --noise and --skip. Both are emptied. The exit status is 0 if each finding is of this kind
-and answered rightly.
+All other arguments are the tool's, as its README tells them; a is the reference, b this service. The exit status is the
+tool's: 0 if no difference is left.
 """
 
 import argparse
 import importlib
-import json
 import pathlib
 import re
 import sys
@@ -84,51 +84,28 @@ def judge(side: Any, request: Any) -> str | None:
     return None
 
 
-def check(report: Mapping[str, Any], urls: tuple[str, str], tool: pathlib.Path, oddities: bool = True) -> bool:
-    """Judge all findings of a report, one line for each; whether all of them are decided."""
-    sys.path.insert(0, str(tool.parent))
-    wire, state, generate, hostile = (
-        importlib.import_module(f'{tool.name}.{name}') for name in ('wire', 'state', 'generate', 'hostile')
-    )
-    sequences: dict[tuple[int, str], dict[int, Mapping[str, Any]]] = defaultdict(dict)
-    wrong = 0
-    for finding in report['findings']:
-        if may_be_d2(finding):
-            sequences[finding['seed'], finding['profile']][finding['step']] = finding
-        else:
-            wrong += 1
-            print(f'not of this kind: seed {finding["seed"]} step {finding["step"]}: {finding["signature"]}')
-    pair = wire.Pair(*(wire.Side(name, url) for name, url in zip('ab', urls, strict=True)))
-    for (seed, profile), findings in sorted(sequences.items()):
-        state.wipe(pair)
-        for side in (pair.a, pair.b):
-            side.chosen.clear()
-        generator = generate.Generator(seed, profile, skip=() if oddities else hostile.ODDITIES)
-        for step in range(max(findings) + 1):
-            request = generator.next_request()
-            # The tool's next step depends on what a answered.
-            answer, _ = pair.ask(request)
-            request.outcome = answer.status
-            if step in findings:
-                same = request.to_script()['target'] == findings[step]['request']['target']
-                problem = judge(pair.b, request) if same else 'the sequence came out otherwise'
-                wrong += problem is not None
-                print(f'seed {seed} {profile} step {step}: {problem or "as the oracle says"}')
-            generator.model.learn(request, answer)
-    print(f'{wrong} of {len(report["findings"])} findings are not decided')
-    return not wrong
+def judged(runner: Any) -> Any:
+    """The tool's way to take down a finding, but those of kind D2 which the service answers as the oracle does."""
+    count = runner._found
+
+    def found(self: Any, finding: Any) -> None:
+        if not may_be_d2(finding.to_json()):
+            return count(self, finding)
+        problem = judge(self.pair.b, finding.request)
+        self.say(f'seed {finding.seed} {finding.profile} step {finding.step}: {problem or "as the oracle says"}')
+        return count(self, finding) if problem else None
+
+    return found
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description='Judge what peerdiff found about candidates that the reference loses.')
-    parser.add_argument('report', type=pathlib.Path)
-    parser.add_argument('--a', required=True, help='the URL of the reference')
-    parser.add_argument('--b', required=True, help='the URL of this service')
+    parser = argparse.ArgumentParser(description='Run peerdiff, with the oracle as a judge of defect D2.')
     parser.add_argument('--peerdiff', type=pathlib.Path, default=BESIDE, help='the folder of the tool')
-    parser.add_argument('--no-oddities', action='store_true', help='as the tool was told')
-    options = parser.parse_args()
-    report, urls = json.loads(options.report.read_text()), (options.a, options.b)
-    return 0 if check(report, urls, options.peerdiff, not options.no_oddities) else 1
+    options, arguments = parser.parse_known_args()
+    sys.path.insert(0, str(options.peerdiff.parent))
+    run, tool = (importlib.import_module(f'{options.peerdiff.name}.{name}') for name in ('run', '__main__'))
+    run.Runner._found = judged(run.Runner)
+    return int(tool.main(arguments))
 
 
 if __name__ == '__main__':
