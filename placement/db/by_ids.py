@@ -1,4 +1,5 @@
-"""Statements for long lists of ids (used by placement.solver, which reads of a thousand providers at once).
+"""Statements for long lists of ids: `among` for any of them (used by placement.operator), `listed` and `rows` for those
+that have to be quick (used by placement.solver, which reads of a thousand providers at once).
 
 PERF: SQLAlchemy takes 0.2 ms for each of the solver's larger statements, and a microsecond for each id of a list; here
 a statement becomes text once, and the ids are put into it.
@@ -13,9 +14,18 @@ import sqlalchemy as sa
 
 # MariaDB's in_predicate_conversion_threshold is 1000. PERF: it joins a longer list as a table (1,125 ids: 187 ms to
 # 110 ms).
-PORTION = 900
+_PORTION = 900
 
 _PLACE = re.compile(r'\{(\w+):([\w.]+)\}')
+
+
+def among(column: sa.ColumnElement[int], ids: Sequence[int]) -> sa.ColumnElement[bool]:
+    """The condition that the column is one of these ids, however many there are."""
+    # Literals rather than parameters: SQLite allows only so many of the latter, and ids are whole numbers.
+    return sa.or_(
+        sa.false(),
+        *(column.in_(sa.bindparam(None, portion, expanding=True, literal_execute=True)) for portion in _portions(ids)),
+    )
 
 
 def listed(column: sa.ColumnElement[int], name: str) -> sa.ColumnElement[bool]:
@@ -40,9 +50,12 @@ def _text(make: Callable[[], sa.SelectBase], dialect: sa.Dialect) -> str:
 def _condition(column: str, ids: Sequence[int] | None) -> str:
     if ids is None:
         return '1 = 1'
+    return f'({" OR ".join(f"{column} IN ({_numbers(portion)})" for portion in _portions(ids) or [[]])})'
+
+
+def _portions(ids: Sequence[int]) -> list[list[int]]:
     ordered = sorted(ids)
-    portions = [ordered[start : start + PORTION] for start in range(0, len(ordered), PORTION)] or [[]]
-    return f'({" OR ".join(f"{column} IN ({_numbers(portion)})" for portion in portions)})'
+    return [ordered[start : start + _PORTION] for start in range(0, len(ordered), _PORTION)]
 
 
 def _numbers(ids: Sequence[int]) -> str:

@@ -73,14 +73,14 @@ def _lines_mysql(element: lines, visitor: Any, **kwargs: Any) -> str:
     return f"GROUP_CONCAT({visitor.process(element.clauses, **kwargs)} SEPARATOR '\n')"
 
 
-# Joined in blocks of so many ids, what no name makes longer than 1,500 bytes stays below 400 kB.
-_BLOCK_BITS = 8
+# A block is 2 to the power of this many ids. Joined, what no name makes longer than 1,500 bytes stays below 400 kB.
+BLOCK_BITS = 8
 
 
 def block(ids: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
     """The groups, by an id, in which rows are joined to one text. MariaDB cuts off without an error what is longer than
     its max_allowed_packet (16 MB; 1 MB on some servers)."""
-    return ids.op('>>')(sa.literal_column(str(_BLOCK_BITS)))
+    return ids.op('>>')(sa.literal_column(str(BLOCK_BITS)))
 
 
 def replace_rows(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import sqlalchemy as sa
 
+from placement.db.by_ids import among
 from placement.db.tables import inventories, resource_classes, resource_providers
 from placement.operator import funnel
 from placement.operator.funnel import GroupState, Step
@@ -20,7 +21,7 @@ from placement.solver.mirror import Mirror
 from placement.solver.plan import Chances, NameUnknown, NothingMatches, Plan, bind
 from placement.solver.query import CandidateQuery, Group
 from placement.solver.solve import Search, Settings
-from placement.solver.source import Source, among
+from placement.solver.source import Source
 from placement.solver.topology import Bools, Floats
 from placement.solver.usage import Usage
 

@@ -19,20 +19,17 @@ _ATTEMPTS = 10
 Fix = Callable[[str], bool]
 
 
-def _delete_trait(name: str) -> bool:
-    try:
-        trait.delete(name)
-    except (errors.TraitInUse, errors.TraitNotFound):
-        return False
-    return True
+def _deletion(delete: Callable[[str], None], *refusals: type[errors.PlacementError]) -> Fix:
+    """The fix that deletes by name, unless the service refuses it for one of these reasons."""
 
+    def fix(name: str) -> bool:
+        try:
+            delete(name)
+        except refusals:
+            return False
+        return True
 
-def _delete_class(name: str) -> bool:
-    try:
-        resource_class.delete(name)
-    except (errors.ResourceClassInUse, errors.ResourceClassNotFound):
-        return False
-    return True
+    return fix
 
 
 def _delete_idle_consumer(uuid: str) -> bool:
@@ -69,6 +66,6 @@ def _release(uuid: str) -> bool:
 FIXES: Mapping[str, Fix] = {
     'gone-servers': _release,
     'idle-consumers': _delete_idle_consumer,
-    'unused-traits': _delete_trait,
-    'unused-classes': _delete_class,
+    'unused-traits': _deletion(trait.delete, errors.TraitInUse, errors.TraitNotFound),
+    'unused-classes': _deletion(resource_class.delete, errors.ResourceClassInUse, errors.ResourceClassNotFound),
 }

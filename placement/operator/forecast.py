@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import sqlalchemy as sa
 
+from placement.db.by_ids import among
 from placement.db.tables import placement_aggregates, resource_provider_aggregates, resource_providers
 from placement.operator import funnel
 from placement.operator.explain import Survey
@@ -19,7 +20,6 @@ from placement.solver.anchors import View
 from placement.solver.plan import Chances, Plan
 from placement.solver.query import CandidateQuery
 from placement.solver.search import Steps
-from placement.solver.source import among
 from placement.solver.topology import Bools, Ints
 
 

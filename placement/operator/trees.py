@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from placement.capacity import capacity, effective_ratio
 from placement.db import tables
+from placement.db.by_ids import among
 from placement.objects.resource_provider import root_id
 from placement.operator.explain import HostUnknown
-from placement.solver.source import among
 
 _PROVIDERS, _INVENTORIES, _CLASSES = tables.resource_providers.c, tables.inventories.c, tables.resource_classes.c
 _ALLOCATIONS = tables.allocations.c

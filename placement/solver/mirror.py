@@ -22,13 +22,11 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from placement.db import by_ids, checksum, tables
+from placement.db import by_ids, checksum, dialect, tables
 from placement.solver.topology import INVENTORY_COLUMNS, Inventories, Provider, Topology, build_stock, build_tree
 from placement.solver.trait_lists import TraitLists
 
 _CLASSES, _TRAITS = tables.resource_classes.c, tables.traits.c
-# A block is 2 to the power of this many provider ids.
-_BLOCK_BITS = 8
 # With more changed blocks than this, everything is read: one scan instead of many ranges.
 _MANY_BLOCKS = 64
 
@@ -47,7 +45,7 @@ class _Part:
 
     @property
     def block(self) -> sa.ColumnElement[int]:
-        return self.key.op('>>')(sa.literal_column(str(_BLOCK_BITS))).label('block')
+        return dialect.block(self.key).label('block')
 
     def changed(self, connection: sa.Connection, before: Sums) -> tuple[Sums, set[int]]:
         """The sums by block, and the blocks that are not what they were, those that went or came included."""
@@ -209,7 +207,7 @@ def _read_providers(
     statement = sa.select(*_PROVIDER)
     if not everything:
         statement = statement.where(_in_blocks(_PROVIDERS.key, changed))
-    kept = {} if everything else {key: row for key, row in before.items() if key >> _BLOCK_BITS not in changed}
+    kept = {} if everything else {key: row for key, row in before.items() if key >> dialect.BLOCK_BITS not in changed}
     return kept | {row.id: Provider(*row) for row in connection.execute(statement)}
 
 
@@ -224,7 +222,7 @@ def _read_inventories(
     read = checksum.unpacked([text for (text,) in connection.execute(statement)], INVENTORY_COLUMNS)
     if everything:
         return read
-    unchanged = ~np.isin(before[:, 0].astype(np.int64) >> _BLOCK_BITS, list(changed))
+    unchanged = ~np.isin(before[:, 0].astype(np.int64) >> dialect.BLOCK_BITS, list(changed))
     return np.concatenate([before[unchanged], read])
 
 
@@ -233,5 +231,5 @@ def _is_everything(changed: Collection[int], blocks: int) -> bool:
 
 
 def _in_blocks(key: sa.ColumnElement[int], blocks: Collection[int]) -> sa.ColumnElement[bool]:
-    size = 1 << _BLOCK_BITS
+    size = 1 << dialect.BLOCK_BITS
     return sa.or_(*(key.between(block * size, block * size + size - 1) for block in sorted(blocks)))

@@ -118,14 +118,3 @@ def _in_aggregates() -> sa.Select[*tuple[Any, ...]]:
 
 
 _MEMBERS = sa.union_all(_with_traits(), _in_aggregates())
-
-
-def among(column: sa.ColumnElement[int], ids: Sequence[int]) -> sa.ColumnElement[bool]:
-    """A condition on a column, for any number of ids."""
-    # Literals rather than parameters: SQLite allows only so many of the latter, and ids are whole numbers.
-    ordered = sorted(ids)
-    portions = [ordered[start : start + by_ids.PORTION] for start in range(0, len(ordered), by_ids.PORTION)]
-    return sa.or_(
-        sa.false(),
-        *(column.in_(sa.bindparam(None, portion, expanding=True, literal_execute=True)) for portion in portions),
-    )

@@ -1,6 +1,5 @@
 """What `placement-manage explain` says fits is what the solver returns, on random clouds and queries."""
 
-from collections.abc import Iterator
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -9,25 +8,13 @@ import sqlalchemy as sa
 from hypothesis import given
 
 from placement import solver
-from placement.db import checksum, tables
 from placement.operator import explain
 from placement.solver.plan import Chances
 from placement.solver.solve import Search, Settings
-from tests.case_loader import World, build_sql
+from tests.case_loader import build_sql
 from tests.property.clouds import Scenario, scenarios
 
 pytestmark = pytest.mark.timeout(3600)  # at night
-
-
-@pytest.fixture(scope='module')
-def engine() -> Iterator[sa.Engine]:
-    engine = sa.create_engine('sqlite://')
-    sa.event.listen(engine, 'connect', lambda connection, _record: checksum.prepare(connection, 'sqlite'))
-    tables.metadata.create_all(engine)
-    with engine.begin() as connection:
-        build_sql(connection, World(()))  # standard names, once
-    yield engine
-    engine.dispose()
 
 
 @given(scenarios())

@@ -9,7 +9,6 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -19,7 +18,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from placement import solver
-from placement.db import checksum, tables
 from tests.case_loader import World, build_sql, clear_sql, requests_of, summaries_of, summarised
 from tests.property.clouds import Query, Scenario, scenarios, throw
 from tests.property.oracle import Oracle
@@ -32,17 +30,6 @@ WORDS = {
     'forbidden aggregate', 'nested', 'old', 'several candidates', 'several trees',
 }
 # fmt: on
-
-
-@pytest.fixture(scope='module')
-def engine() -> Iterator[sa.Engine]:
-    engine = sa.create_engine('sqlite://')
-    sa.event.listen(engine, 'connect', lambda connection, _record: checksum.prepare(connection, 'sqlite'))
-    tables.metadata.create_all(engine)
-    with engine.begin() as connection:
-        build_sql(connection, World(()))  # standard names, once
-    yield engine
-    engine.dispose()
 
 
 def solve(
