@@ -49,7 +49,8 @@ class Source:
         return np.minimum(found, HUGE).astype(np.int64)
 
     def traits(self, topology: Topology, rows: Ints) -> Mapping[int, Iterable[str]]:
-        """The names of the traits of these provider rows, by provider id: one statement, two if they have changed."""
+        """The names of the traits of these provider rows, by provider id: one statement, two if they have changed
+        since they were read."""
         return self._trait_lists.of(self._connection, topology, rows)
 
 

@@ -2,7 +2,7 @@
 each `mirror.Mirror`).
 
 What is known of the providers of a request is held against one checksum of all their traits as they are in the
-database. If it differs, the traits of all of them are read again.
+database. If it differs, or of some nothing is known, the traits of all of them are read.
 
 PERF: of 60,000 traits of 1,000 providers the checksum takes 6 ms, reading them 10 ms.
 """
@@ -60,13 +60,17 @@ class TraitLists:
             ids, wanted = topology.tree.ids.tolist(), None
         lists = [state.lists.get(provider_id) for provider_id in ids]
         known = [listed for listed in lists if listed is not None]
-        now = int(by_ids.rows(connection, _whole, providers=wanted).scalar_one() or 0)
-        if len(known) < len(lists) or checksum.combined(connection, [listed.checksum for listed in known]) != now:
+        if len(known) < len(lists) or not _holds(connection, known, wanted):
             read = _read(connection, topology, wanted)
             lists_now = {**state.lists, **dict.fromkeys(ids, Listed()), **read}
             state = _State(state.names, state.tree, lists_now)
         self._state = state
         return {provider_id: state.lists[provider_id].names for provider_id in shown}
+
+
+def _holds(connection: sa.Connection, known: Sequence[Listed], ids: Sequence[int] | None) -> bool:
+    now = int(by_ids.rows(connection, _whole, providers=ids).scalar_one() or 0)
+    return checksum.combined(connection, [listed.checksum for listed in known]) == now
 
 
 def _read(connection: sa.Connection, topology: Topology, ids: Sequence[int] | None) -> dict[int, Listed]:
