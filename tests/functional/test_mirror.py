@@ -289,9 +289,12 @@ def test_one_mirror_serves_different_databases(filled: databases.Database, tmp_p
 
 
 def test_statements(filled: databases.Database) -> None:
-    """A fixed number: checksums, traits and aggregates, usage, traits to show – and more only for what changed."""
+    """A fixed number: checksums, traits and aggregates, usage, traits to show – and more only for what changed. The
+    first request reads providers, inventories and their checksums at once, and names."""
     mirror = solver.Mirror()
-    ask(filled, mirror, QUERY)
+    with counted() as first:
+        ask(filled, mirror, QUERY)
+    assert len(first.starting_with('SELECT')) == 8, first
     with counted() as unchanged:
         ask(filled, mirror, QUERY)
     assert len(unchanged.starting_with('SELECT')) == 4, unchanged
