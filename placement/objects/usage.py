@@ -69,10 +69,11 @@ def of_project_by_type(project: str, user: str | None, consumer_type: str | None
     """
     held = _held(project, user)
     if consumer_type == ALL_TYPES:
-        group: sa.ColumnElement[str] = sa.literal(ALL_TYPES)
+        group: sa.ColumnElement[str | None] = sa.literal(ALL_TYPES)
     else:
         held = held.outerjoin(tables.consumer_types, _TYPES.id == _CONSUMERS.consumer_type_id)
-        group = sa.func.coalesce(_TYPES.name, UNKNOWN_TYPE)
+        # NULL gets its name afterwards: a type may be called UNKNOWN, and to MariaDB that would be the same group.
+        group = _TYPES.name
         if consumer_type == UNKNOWN_TYPE:
             held = held.where(_CONSUMERS.consumer_type_id.is_(None))
         elif consumer_type is not None:
@@ -82,9 +83,9 @@ def of_project_by_type(project: str, user: str | None, consumer_type: str | None
     sums = held.add_columns(label, _CLASSES.name, _SUM).group_by(label, _CLASSES.id, _CLASSES.name)
 
     def work(connection: sa.Connection) -> dict[str, Usage]:
-        usages = {row.consumer_type: Usage(row.consumers) for row in connection.execute(counts)}
+        usages = {row.consumer_type or UNKNOWN_TYPE: Usage(row.consumers) for row in connection.execute(counts)}
         for row in connection.execute(sums):
-            usages[row.consumer_type].amounts[row.name] = int(row.used)
+            usages[row.consumer_type or UNKNOWN_TYPE].amounts[row.name] = int(row.used)
         return usages
 
     return engine.read(work)

@@ -81,6 +81,23 @@ def test_sums_by_type(client, world, query, usages):
     assert total(client, query).json() == {'usages': usages}
 
 
+def test_types_whose_names_are_words_of_the_query(client, world):
+    for kind, amount in (('UNKNOWN', 1), ('ALL', 2)):
+        claims.consumer(client, {world: {'VCPU': amount}}, project_id='p3', user_id='u1', consumer_type=kind)
+    untyped = claims.body({world: {'VCPU': 4}}, project_id='p3', user_id='u1')
+    del untyped['consumer_type']
+    client.must('PUT', f'/allocations/{new_uuid()}', untyped, version='1.37')
+    groups = {
+        name: {'consumer_count': 1, 'VCPU': amount} for name, amount in (('UNKNOWN', 1), ('ALL', 2), ('unknown', 4))
+    }
+    assert total(client, 'project_id=p3').json() == {'usages': groups}
+    for name, group in groups.items():
+        assert total(client, f'project_id=p3&consumer_type={name}').json() == {'usages': {name: group}}
+    assert total(client, 'project_id=p3&consumer_type=all').json() == {
+        'usages': {'all': {'consumer_count': 3, 'VCPU': 7}}
+    }
+
+
 @pytest.mark.parametrize(
     ('query', 'version', 'words'),
     [
