@@ -138,14 +138,98 @@ def _one_within(domains: Domains, slots: Sequence[int], wanted: Callable[[int], 
 # --- competition: depth-first search ---
 
 
+class _Taken:
+    """What the slots that are decided so far take, and whether another one may join them."""
+
+    def __init__(self, rules: Rules, watching: Sequence[Sequence[Matching]], steps: Steps) -> None:
+        """`watching` by slot are the matchings that it is a guest of."""
+        self._demands = rules.demands
+        self._room = rules.room
+        self._separate = frozenset(rules.separate) if len(rules.separate) > 1 else frozenset[int]()
+        self._watching = watching
+        self._steps = steps
+        # By class and row; what is zero is not there.
+        self.amounts: dict[tuple[str, int], int] = {}
+        # The rows of slots of `separate`.
+        self.occupied: set[int] = set()
+
+    def allows(self, slot: int, row: int) -> bool:
+        """Whether the slot may take this row, as far as room, separation and the matchings know."""
+        if slot in self._separate and row in self.occupied:
+            return False
+        for resource_class, amount in self._demands[slot]:
+            if self.amounts.get((resource_class, row), 0) + amount > self._room[resource_class][row]:
+                return False
+        for matching in self._watching[slot]:
+            before = matching.steps
+            possible = matching.move(slot, row)
+            self._steps.count += matching.steps - before
+            if not possible:
+                return False
+        return True
+
+    def add(self, slot: int, row: int) -> None:
+        """The slot takes the row."""
+        for resource_class, amount in self._demands[slot]:
+            key = resource_class, row
+            self.amounts[key] = self.amounts.get(key, 0) + amount
+        if slot in self._separate:
+            self.occupied.add(row)
+
+    def remove(self, slot: int, row: int) -> None:
+        """The slot gives the row back."""
+        for resource_class, amount in self._demands[slot]:
+            key = resource_class, row
+            left = self.amounts[key] - amount
+            if left:
+                self.amounts[key] = left
+            else:
+                del self.amounts[key]
+        if slot in self._separate:
+            self.occupied.discard(row)
+
+
+class _DeadEnds:
+    """Situations that are hopeless: by their bounds (see `packing`), or because a search from there found nothing.
+
+    PERF: nothing is worked out before the first dead end, for most searches have none.
+    """
+
+    def __init__(self, make_packing: Callable[[], Packing], steps: Steps) -> None:
+        self._make_packing = make_packing
+        self._steps = steps
+        self._packing: Packing | None = None
+        self._failed: set[tuple[int, bytes]] = set()
+
+    def include(self, depth: int, taken: _Taken) -> bool:
+        """Whether it is known that the slots from `depth` on cannot be served beside what is taken."""
+        if self._packing is None:
+            return False
+        situation = self._situation(self._packing, depth, taken)
+        return situation is None or situation in self._failed
+
+    def add(self, depth: int, taken: _Taken) -> None:
+        """Remember that a search for the slots from `depth` on found nothing."""
+        if self._packing is None:
+            self._packing = self._make_packing()
+        situation = self._situation(self._packing, depth, taken)
+        if situation is not None:
+            if len(self._failed) * len(self._packing) > REMEMBERED:
+                self._failed.clear()
+            self._failed.add(situation)
+
+    def _situation(self, packing: Packing, depth: int, taken: _Taken) -> tuple[int, bytes] | None:
+        self._steps.count += len(packing)
+        return packing.situation(depth, taken.amounts, taken.occupied)
+
+
 def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
     """All choices from the domains that keep sums within `room` and the slots of `separate` apart.
 
     Slots are decided in the order of the sizes of their domains, large amounts first. If the n-th has more than n
     providers to choose from, no choice before it can leave it without one, and nothing needs to be watched. Otherwise
     matchings tell whether the rest can still be served, and situations that failed are remembered (slots that ask the
-    same lead to the same situation in many orders); from the first dead end on, `packing` says which situations are
-    hopeless.
+    same lead to the same situation in many orders).
     """
     count = len(domains)
     sizes = _sizes(rules.demands)
@@ -157,86 +241,49 @@ def _assign(domains: Domains, rules: Rules, steps: Steps) -> Iterator[Choice]:
         steps.count += matching.steps
         if not possible:
             return
-    watching = [[matching for matching in matchings if slot in matching] for slot in range(count)]
-    separate = frozenset(rules.separate) if len(rules.separate) > 1 else frozenset[int]()
-    taken: dict[tuple[str, int], int] = {}
-    occupied: set[int] = set()
+    taken = _Taken(rules, [[matching for matching in matchings if slot in matching] for slot in range(count)], steps)
+    dead_ends = _DeadEnds(lambda: Packing(order, domains, rules.demands, rules.room), steps)
     chosen = [0] * count
-    cursor = [0] * (count + 1)
-    packing: Packing | None = None
-    failed: set[tuple[int, bytes]] = set()
+    # By depth, the rows that are left for its slot, and how much had been found before the first of them was tried.
+    left = [iter(domains[slot]) for slot in order]
+    found_before = [0] * count
     found = 0
-    found_before = [0] * (count + 1)
     depth = 0
-
-    def situation(packing: Packing) -> tuple[int, bytes] | None:
-        steps.count += len(packing)
-        return packing.situation(depth, taken, occupied)
-
-    def take(slot: int, row: int, sign: int) -> None:
-        for resource_class, amount in rules.demands[slot]:
-            key = resource_class, row
-            total = taken.get(key, 0) + sign * amount
-            if total:
-                taken[key] = total
-            else:
-                del taken[key]
-        if slot in separate:
-            if sign > 0:
-                occupied.add(row)
-            else:
-                occupied.discard(row)
-
-    def allows(slot: int, row: int) -> bool:
-        if slot in separate and row in occupied:
-            return False
-        for resource_class, amount in rules.demands[slot]:
-            if taken.get((resource_class, row), 0) + amount > rules.room[resource_class][row]:
-                return False
-        for matching in watching[slot]:
-            before = matching.steps
-            possible = matching.move(slot, row)
-            steps.count += matching.steps - before
-            if not possible:
-                return False
-        return True
-
-    while depth >= 0:
+    while True:
         steps.check()
         if depth == count:
             found += 1
             yield tuple(chosen)
         else:
             slot = order[depth]
-            domain = domains[slot]
-            advanced = False
-            while cursor[depth] < len(domain):
-                row = domain[cursor[depth]]
-                cursor[depth] += 1
-                steps.count += 1
-                if allows(slot, row):
-                    take(slot, row, 1)
-                    chosen[slot] = row
-                    depth += 1
-                    cursor[depth] = 0
+            row = _take_next(slot, left[depth], depth, taken, dead_ends, steps)
+            if row is not None:
+                chosen[slot] = row
+                depth += 1
+                if depth < count:
+                    left[depth] = iter(domains[order[depth]])
                     found_before[depth] = found
-                    if packing is not None and ((now := situation(packing)) is None or now in failed):
-                        depth -= 1
-                        take(slot, row, -1)
-                        continue
-                    advanced = True
-                    break
-            if advanced:
                 continue
             if tight and found == found_before[depth]:
-                packing = packing or Packing(order, domains, rules.demands, rules.room)
-                if (now := situation(packing)) is not None:
-                    if len(failed) * len(packing) > REMEMBERED:
-                        failed.clear()
-                    failed.add(now)
+                dead_ends.add(depth, taken)
         depth -= 1
-        if depth >= 0:
-            take(order[depth], chosen[order[depth]], -1)
+        if depth < 0:
+            return
+        taken.remove(order[depth], chosen[order[depth]])
+
+
+def _take_next(
+    slot: int, rows: Iterator[int], depth: int, taken: _Taken, dead_ends: _DeadEnds, steps: Steps
+) -> int | None:
+    """Let the slot at this depth take the next of the rows that leads to no known dead end; None if none does."""
+    for row in rows:
+        steps.count += 1
+        if taken.allows(slot, row):
+            taken.add(slot, row)
+            if not dead_ends.include(depth + 1, taken):
+                return row
+            taken.remove(slot, row)
+    return None
 
 
 def _sizes(demands: Sequence[Sequence[tuple[str, int]]]) -> list[float]:
