@@ -6,7 +6,7 @@ no dead end as far as that rule is concerned; so a search that is guided by it d
 without a candidate.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 
 class Matching:
@@ -63,7 +63,7 @@ class Matching:
                 if len(guests) < self._capacity.get(host, 0):
                     self._shift(host, comers, guest)
                     return True
-                queue.extend(other for other in self._sorted(guests) if self._rank[other] > decided and other != guest)
+                queue.extend(other for other in sorted(guests) if self._rank[other] > decided and other != guest)
         return False
 
     def _shift(self, host: int, comers: Mapping[int, int], guest: int) -> None:
@@ -78,7 +78,3 @@ class Matching:
             if before is None:
                 return
             host = before
-
-    @staticmethod
-    def _sorted(guests: Iterable[int]) -> list[int]:
-        return sorted(guests)
