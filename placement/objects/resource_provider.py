@@ -316,9 +316,14 @@ def _move(
 def _descendants(connection: sa.Connection, provider: Provider, parent: Provider | None) -> list[int]:
     """The ids of all below a provider. Locks its tree and the new parent's: two moves at once could close a loop."""
     roots = {provider.root_id} if parent is None else {provider.root_id, parent.root_id}
+    # Those of old databases that have no root may be below it, too.
+    in_trees = _PROVIDERS.root_provider_id.in_(roots) | _PROVIDERS.root_provider_id.is_(None)
     statement = (
-        sa.select(_PROVIDERS.id, _PROVIDERS.parent_provider_id)
-        .where(_PROVIDERS.root_provider_id.in_(roots))
+        dialect.by_index(
+            sa.select(_PROVIDERS.id, _PROVIDERS.parent_provider_id).where(in_trees),
+            tables.resource_providers,
+            'resource_providers_root_provider_id_idx',
+        )
         .order_by(_PROVIDERS.id)
         .with_for_update()
     )

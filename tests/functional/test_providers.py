@@ -115,6 +115,21 @@ def test_a_row_without_a_root(client, database):
     client.must('PUT', f'{LISTING}/{root}/traits', {'traits': ['COMPUTE_NODE'], 'resource_provider_generation': 0})
 
 
+def test_rows_without_a_root_are_moved_in_no_loop(client, database):
+    root = claims.provider(client)
+    child = claims.provider(client, parent=root)
+    grandchild = claims.provider(client, parent=child)
+    database.execute('UPDATE resource_providers SET root_provider_id = NULL')
+    for below in (child, grandchild):
+        answer = client.call('PUT', f'{LISTING}/{root}', {'name': root, 'parent_provider_uuid': below})
+        assert answer.status_code == 400
+        assert 'creating loop in the provider tree is not allowed' in claims.detail(answer)
+    new = claims.provider(client)
+    client.must('PUT', f'{LISTING}/{root}', {'name': root, 'parent_provider_uuid': new})
+    for one in (root, child, grandchild):
+        assert client.must('GET', f'{LISTING}/{one}').json()['root_provider_uuid'] == new
+
+
 def test_member_of_a_thousand_aggregates(client):
     """A URL of 37 kB."""
     rp = claims.provider(client)
