@@ -30,6 +30,25 @@ def _effective_ratio_mysql(element: effective_ratio, visitor: Any, **kwargs: Any
     return f'(CONCAT({visitor.process(element.clauses, **kwargs)}) + 0e0)'
 
 
+class verbatim(functions.GenericFunction[str]):  # noqa: N801 - read as a function in SQL expressions
+    """A text whose case counts in comparisons, unlike that of any text in MySQL (service.md trap 15). No index serves
+    for it: compare the column itself, too."""
+
+    type = sa.String()
+    inherit_cache = True
+
+
+@compiler.compiles(verbatim, 'sqlite')
+def _verbatim_sqlite(element: verbatim, visitor: Any, **kwargs: Any) -> str:
+    return str(visitor.process(element.clauses, **kwargs))
+
+
+@compiler.compiles(verbatim, 'mysql')
+@compiler.compiles(verbatim, 'mariadb')
+def _verbatim_mysql(element: verbatim, visitor: Any, **kwargs: Any) -> str:
+    return f'CAST({visitor.process(element.clauses, **kwargs)} AS BINARY)'
+
+
 class row_text(functions.GenericFunction[str]):  # noqa: N801 - read as a function in SQL expressions
     """Columns of one row as one text, separated by blanks; none of them may be NULL.
 

@@ -215,11 +215,11 @@ def _has_trait(trait_ids: Iterable[int | None]) -> Condition:
 
 
 def _is_member(aggregates: Iterable[str]) -> Condition:
-    """Whether a provider is in one of the aggregates."""
+    """Whether a provider is in one of the aggregates, which are spelled as they were stored."""
     return _PROVIDERS.id.in_(
         sa.select(_MEMBERS.resource_provider_id)
         .join(tables.placement_aggregates, _AGGREGATES.id == _MEMBERS.aggregate_id)
-        .where(_AGGREGATES.uuid.in_(aggregates))
+        .where(_AGGREGATES.uuid.in_(aggregates), dialect.verbatim(_AGGREGATES.uuid).in_(aggregates))
     )
 
 

@@ -130,6 +130,20 @@ def test_rows_without_a_root_are_moved_in_no_loop(client, database):
         assert client.must('GET', f'{LISTING}/{one}').json()['root_provider_uuid'] == new
 
 
+def test_aggregates_are_spelled_as_they_were_stored(client):
+    """By every database (http.md trap 18, service.md trap 15), and in both places."""
+    rp = claims.provider(client, VCPU=8)
+    lower, upper = 'abcdef00-0000-4000-8000-000000000001', 'ABCDEF00-0000-4000-8000-000000000001'
+    generation = client.must('GET', f'{LISTING}/{rp}').json()['generation']
+    body = {'aggregates': [lower], 'resource_provider_generation': generation}
+    client.must('PUT', f'{LISTING}/{rp}/aggregates', body)
+    for spelled, found in ((lower, True), (upper, False)):
+        assert names(client.call('GET', f'{LISTING}?member_of={spelled}')) == ([rp] if found else [])
+        assert names(client.call('GET', f'{LISTING}?member_of=!{spelled}')) == ([] if found else [rp])
+        query = f'/allocation_candidates?resources=VCPU:1&member_of={spelled}'
+        assert len(client.must('GET', query).json()['allocation_requests']) == found
+
+
 def test_member_of_a_thousand_aggregates(client):
     """A URL of 37 kB."""
     rp = claims.provider(client)
