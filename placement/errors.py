@@ -565,13 +565,19 @@ class RequiredTraitsMalformed(BadRequest):
 class AnyTraitsTooEarly(BadRequest):
     """`required=in:` before 1.39."""
 
-    text = "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39. Got: {value}"
+    text = (
+        "Invalid query string parameters: The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since "
+        'microversion 1.39. Got: {value}'
+    )
 
 
 class AnyTraitsForbidden(BadRequest):
     """`!` inside `required=in:`."""
 
-    text = "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' does not support forbidden traits. Got: {value}"
+    text = (
+        "Invalid query string parameters: The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' does not support forbidden "
+        'traits. Got: {value}'
+    )
 
 
 class RequiredTraitUnknown(BadRequest):
@@ -619,7 +625,7 @@ class MemberOfForbiddenTooEarly(BadRequest):
 class InTreeNotUuid(BadRequest):
     """`in_tree` is no uuid."""
 
-    text = "Expected 'in_tree' parameter to be a format of uuid. Got: {value}"
+    text = "Invalid query string parameters: Expected 'in_tree' parameter to be a format of uuid. Got: {value}"
 
 
 class RootRequiredRepeated(BadRequest):

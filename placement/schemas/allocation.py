@@ -24,7 +24,8 @@ _RESOURCES: Schema = {
 }
 _EXTERNAL_ID: Schema = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 _OWNER: Schema = {'project_id': _EXTERNAL_ID, 'user_id': _EXTERNAL_ID}
-_CONSUMER_TYPE: Schema = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[A-Z0-9_]+$'}
+# The pattern before the lengths: of several faults in one value the first is reported, and it names the form.
+_CONSUMER_TYPE: Schema = {'type': 'string', 'pattern': '^[A-Z0-9_]+$', 'minLength': 1, 'maxLength': 255}
 
 # Before 1.12: a list of providers.
 _LISTED: Schema = {

@@ -8,9 +8,10 @@ _EXTERNAL_ID: Schema = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 def _with_type(schema: Schema) -> Schema:
     schema['properties']['consumer_type'] = {
         'type': 'string',
+        # Before the lengths: of several faults in one value the first is reported, and it names the form.
+        'pattern': '^[A-Z0-9_]+$|^all|^unknown$',
         'minLength': 1,
         'maxLength': 255,
-        'pattern': '^[A-Z0-9_]+$|^all|^unknown$',
     }
     return schema
 

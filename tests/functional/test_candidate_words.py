@@ -49,7 +49,14 @@ UNDEFINED, BAD_VALUE = 'placement.undefined_code', 'placement.query.bad_value'
         (
             '1.38',
             f'{R}&required=in:{VMX}',
-            "The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since microversion 1.39.",
+            "Invalid query string parameters: The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' only supported since "
+            f'microversion 1.39. Got: in:{VMX}',
+        ),
+        (
+            '1.39',
+            f'{R}&required=in:!{VMX}',
+            "Invalid query string parameters: The format 'in:HW_CPU_X86_VMX,CUSTOM_MAGIC' does not support "
+            f'forbidden traits. Got: in:!{VMX}',
         ),
         (
             '1.39',
@@ -68,7 +75,11 @@ UNDEFINED, BAD_VALUE = 'placement.undefined_code', 'placement.query.bad_value'
             f'{R}&member_of=!{U}',
             'Forbidden member_of parameters are not supported in the specified microversion',
         ),
-        ('1.39', f'{R}&in_tree=x', "Expected 'in_tree' parameter to be a format of uuid"),
+        (
+            '1.39',
+            f'{R}&in_tree=x',
+            "Invalid query string parameters: Expected 'in_tree' parameter to be a format of uuid. Got: x",
+        ),
         (
             '1.35',
             f'member_of={U}&member_of3={U}',

@@ -99,8 +99,8 @@ def test_media_type(app, sent):
     assert f'The media type {sent} is not supported, use application/json' in detail(response)
 
 
-def test_media_type_with_parameters(app):
-    sent = 'application/json; charset=latin-1'
+@pytest.mark.parametrize('sent', ['application/json; charset=latin-1', 'application/json ; charset=latin-1'])
+def test_media_type_with_parameters(app, sent):
     assert send(app, 'POST', PROVIDERS, body=b'{"name": "a"}', content_type=sent).status_int == 200
 
 

@@ -108,6 +108,7 @@ def test_types_whose_names_are_words_of_the_query(client, world):
         ('project_id=', '1.9', 'should be non-empty'),
         ('project_id=p&user_id=' + 'u' * 256, '1.9', 'is too long'),
         ('project_id=p&consumer_type=instance', '1.38', 'does not match'),
+        ('project_id=p&consumer_type=', '1.38', "'' does not match"),
         ('project_id=%FF', '1.39', ''),
     ],
 )

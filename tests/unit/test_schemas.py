@@ -51,6 +51,15 @@ def test_a_final_newline_counts():
         schema.validate_body('A\n', (1, 0))
 
 
+@pytest.mark.parametrize('value', ['', 'a' * 256])
+def test_a_consumer_type_of_several_faults_is_told_its_form(value):
+    said = f"'{value}' does not match"
+    with pytest.raises(errors.InvalidBody, match=said):
+        allocation.PUT.validate_body({**TYPED, 'consumer_type': value}, (1, 38))
+    with pytest.raises(errors.InvalidQuery, match=said):
+        usage.GET.validate_query({'project_id': 'p', 'consumer_type': value}, (1, 38))
+
+
 UUID = '815ad1c0-58df-1b7b-a9c0-998e2aa8a7b4'
 AMOUNTS = {'VCPU': 4, 'CUSTOM_GOLD': 1}
 RECORD = {'total': 4, 'reserved': 0, 'allocation_ratio': 1.5, 'resource_provider_generation': 1}
