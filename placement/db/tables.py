@@ -65,6 +65,8 @@ inventories = _table(
     sa.Index('inventories_resource_class_id_idx', 'resource_class_id'),
 )
 
+# With all that sums of usage need.
+ALLOCATIONS_BY_PROVIDER = 'allocations_resource_provider_class_used_idx'
 allocations = _table(
     'allocations',
     _id(),
@@ -73,7 +75,7 @@ allocations = _table(
     sa.Column('consumer_id', sa.String(36), nullable=False),
     sa.Column('resource_class_id', sa.Integer, nullable=False),
     sa.Column('used', sa.Integer, nullable=False),
-    sa.Index('allocations_resource_provider_class_used_idx', 'resource_provider_id', 'resource_class_id', 'used'),
+    sa.Index(ALLOCATIONS_BY_PROVIDER, 'resource_provider_id', 'resource_class_id', 'used'),
     sa.Index('allocations_resource_class_id_idx', 'resource_class_id'),
     sa.Index('allocations_consumer_id_idx', 'consumer_id'),
 )

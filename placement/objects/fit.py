@@ -9,12 +9,12 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 
 from placement import errors
 from placement.db import tables
+from placement.objects import usage
 from placement.objects.inventory import FIELDS, Inventory
 from placement.objects.resource_provider import Provider
 
@@ -22,7 +22,6 @@ from placement.objects.resource_provider import Provider
 LOG = logging.getLogger('placement.objects.allocation')
 
 _INVENTORIES = tables.inventories.c
-_ALLOCATIONS = tables.allocations.c
 _CLASSES = tables.resource_classes.c
 
 # Amounts by ids of provider and class.
@@ -52,18 +51,8 @@ class Stock:
 Stocks = Mapping[tuple[int, str], Stock]
 
 
-_IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
-# Reads nothing but the index over provider, class and amount; what single consumers hold is subtracted in `check`.
-_USAGE = (
-    sa.select(
-        _ALLOCATIONS.resource_provider_id,
-        _ALLOCATIONS.resource_class_id,
-        sa.func.sum(_ALLOCATIONS.used).label('used'),
-    )
-    .where(_ALLOCATIONS.resource_provider_id.in_(_IDS))
-    .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
-    .subquery()
-)
+# What single consumers hold is subtracted in `check`.
+_USAGE = usage.OF_PROVIDERS.subquery()
 _STOCKS = (
     sa.select(
         _INVENTORIES.resource_provider_id,
@@ -80,7 +69,7 @@ _STOCKS = (
             _USAGE.c.resource_class_id == _INVENTORIES.resource_class_id,
         ),
     )
-    .where(_INVENTORIES.resource_provider_id.in_(_IDS))
+    .where(_INVENTORIES.resource_provider_id.in_(usage.IDS))
 )
 
 

@@ -15,7 +15,7 @@ from oslo_db import exception as db_exc
 from placement import errors
 from placement.capacity import capacity
 from placement.db import dialect, engine, tables
-from placement.objects import resource_provider
+from placement.objects import resource_provider, usage
 from placement.objects.resource_provider import Provider
 from placement.schemas import MAX_INT
 
@@ -23,7 +23,6 @@ from placement.schemas import MAX_INT
 LOG = logging.getLogger('placement.objects.resource_provider')
 
 _INVENTORIES = tables.inventories.c
-_ALLOCATIONS = tables.allocations.c
 _CLASSES = tables.resource_classes.c
 _PROVIDERS = tables.resource_providers.c
 
@@ -149,7 +148,7 @@ def update(uuid: str, generation: int, resource_class: str, inventory: Inventory
         )
         if connection.execute(statement).rowcount == 0:
             raise errors.InventoryMissing(uuid=uuid, resource_class=resource_class)
-        used = usage(connection, [provider]).get((provider.id, class_id), 0)
+        used = usage.of_providers(connection, [provider]).get((provider.id, class_id), 0)
         _warn_if_over_capacity(provider, resource_class, inventory, used)
 
     generation = _change(uuid, generation, change)
@@ -288,17 +287,7 @@ def replace_several(
     _insert(connection, added)
 
 
-_AMONG: sa.BindParameter[Any] = sa.bindparam('providers', expanding=True)
-_USAGE = (
-    sa.select(
-        _ALLOCATIONS.resource_provider_id,
-        _ALLOCATIONS.resource_class_id,
-        sa.func.sum(_ALLOCATIONS.used).label('used'),
-    )
-    .where(_ALLOCATIONS.resource_provider_id.in_(_AMONG))
-    .group_by(_ALLOCATIONS.resource_provider_id, _ALLOCATIONS.resource_class_id)
-)
-_USED = _USAGE.subquery()
+_USED = usage.OF_PROVIDERS.subquery()
 _ROWS_WITH_USAGE: sa.Select[Any] = (
     sa.select(
         _INVENTORIES.id,
@@ -315,7 +304,7 @@ _ROWS_WITH_USAGE: sa.Select[Any] = (
             _USED.c.resource_class_id == _INVENTORIES.resource_class_id,
         ),
     )
-    .where(_INVENTORIES.resource_provider_id.in_(_AMONG))
+    .where(_INVENTORIES.resource_provider_id.in_(usage.IDS))
     .order_by(_INVENTORIES.resource_provider_id, _INVENTORIES.resource_class_id)
 )
 _INSERT = sa.insert(tables.inventories)
@@ -324,12 +313,6 @@ _CLASS_IDS = (
     .where(_CLASSES.name.in_(sa.bindparam('names', expanding=True)))
     .with_for_update(read=True)
 )
-
-
-def usage(connection: sa.Connection, providers: Collection[Provider]) -> dict[tuple[int, int], int]:
-    """What is allocated, by ids of provider and class; pairs without allocations are not there."""
-    rows = connection.execute(_USAGE, {'providers': [provider.id for provider in providers]})
-    return {(row.resource_provider_id, row.resource_class_id): int(row.used) for row in rows}
 
 
 def _warn_if_over_capacity(provider: Provider, resource_class: str, inventory: Inventory, used: int) -> None:
@@ -362,7 +345,7 @@ def _rows_with_usage(connection: sa.Connection, providers: Collection[Provider])
     `used` is None for what nothing is allocated of.
     """
     rows: dict[int, dict[str, sa.Row[Any]]] = {}
-    for row in connection.execute(_ROWS_WITH_USAGE, {'providers': [provider.id for provider in providers]}):
+    for row in connection.execute(_ROWS_WITH_USAGE, {'ids': [provider.id for provider in providers]}):
         rows.setdefault(row.resource_provider_id, {})[row.resource_class] = row
     return rows
 

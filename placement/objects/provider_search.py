@@ -15,13 +15,12 @@ import sqlalchemy as sa
 
 from placement import errors, uuids
 from placement.db import dialect, engine, tables
-from placement.objects import resource_provider
+from placement.objects import resource_provider, usage
 from placement.query_values import MemberFilter, TraitFilter
 from placement.schemas import MAX_INT
 
 _PROVIDERS = tables.resource_providers.c
 _INVENTORIES = tables.inventories.c
-_ALLOCATIONS = tables.allocations.c
 _AGGREGATES = tables.placement_aggregates.c
 _MEMBERS = tables.resource_provider_aggregates.c
 _LINKS = tables.resource_provider_traits.c
@@ -230,14 +229,6 @@ def _serves(amounts: Mapping[int, int]) -> Condition:
         {class_id: min(amount, MAX_INT + 1) for class_id, amount in amounts.items()},
         value=_INVENTORIES.resource_class_id,
     )
-    used = (
-        sa.select(sa.func.coalesce(sa.func.sum(_ALLOCATIONS.used), 0))
-        .where(
-            _ALLOCATIONS.resource_provider_id == _INVENTORIES.resource_provider_id,
-            _ALLOCATIONS.resource_class_id == _INVENTORIES.resource_class_id,
-        )
-        .scalar_subquery()
-    )
     capacity = (_INVENTORIES.total - _INVENTORIES.reserved) * dialect.effective_ratio(_INVENTORIES.allocation_ratio)
     return _PROVIDERS.id.in_(
         sa.select(_INVENTORIES.resource_provider_id)
@@ -245,7 +236,7 @@ def _serves(amounts: Mapping[int, int]) -> Condition:
             _INVENTORIES.resource_class_id.in_(amounts),
             amount.between(_INVENTORIES.min_unit, _INVENTORIES.max_unit),
             amount % _INVENTORIES.step_size == 0,
-            used + amount <= capacity,
+            usage.OF_INVENTORY + amount <= capacity,
         )
         .group_by(_INVENTORIES.resource_provider_id)
         .having(sa.func.count() == len(amounts))
