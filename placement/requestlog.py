@@ -44,7 +44,10 @@ class RequestLog:
             environ['openstack.global_request_id'] = global_id
         # Log records before authentication carry the ids; who is asking is not known yet.
         context.RequestContext(request_id=request_id, global_request_id=environ.get('openstack.global_request_id'))
-        LOG.debug('Starting request: %s "%s %s"', environ.get('REMOTE_ADDR'), environ['REQUEST_METHOD'], _Uri(environ))
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug(
+                'Starting request: %s "%s %s"', environ.get('REMOTE_ADDR'), environ['REQUEST_METHOD'], _uri(environ)
+            )
 
         def log_and_start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             if not any(name.lower() == 'x-openstack-request-id' for name, _ in headers):
@@ -77,7 +80,7 @@ def _fields(environ: Environ, status: str, headers: list[tuple[str, str]], start
     return {
         'REMOTE_ADDR': environ.get('REMOTE_ADDR', '-'),
         'REQUEST_METHOD': environ['REQUEST_METHOD'],
-        'REQUEST_URI': str(_Uri(environ)),
+        'REQUEST_URI': _uri(environ),
         'status': status.partition(' ')[0],
         'bytes': next((value for name, value in headers if name.lower() == 'content-length'), '-'),
         'microversion': environ.get('placement.microversion', '-'),
@@ -85,13 +88,8 @@ def _fields(environ: Environ, status: str, headers: list[tuple[str, str]], start
     }
 
 
-class _Uri:
-    """The path and query of a request as text, made only when a record is written."""
-
-    def __init__(self, environ: Environ) -> None:
-        self.environ = environ
-
-    def __str__(self) -> str:
-        path = self.environ.get('SCRIPT_NAME', '') + self.environ.get('PATH_INFO', '')
-        query = self.environ.get('QUERY_STRING')
-        return f'{path}?{query}' if query else path
+def _uri(environ: Environ) -> str:
+    """The path and query of a request."""
+    path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
+    query = environ.get('QUERY_STRING')
+    return f'{path}?{query}' if query else path

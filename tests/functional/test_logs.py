@@ -130,13 +130,21 @@ def test_ids_in_every_record_and_no_secret(database, tmp_path):
 
 @pytest.mark.parametrize('database', ['sqlite'], indirect=True)
 def test_json(database, tmp_path):
-    options = {'OS_DEFAULT__USE_JSON': 'true', 'OS_DEFAULT__LOG_FILE': str(tmp_path / 'placement.log')}
+    options = VERBOSE | {'OS_DEFAULT__USE_JSON': 'true', 'OS_DEFAULT__LOG_FILE': str(tmp_path / 'placement.log')}
     with live.serve(database.url, tmp_path, threads=1, options=options) as address:
         ids = provoke(Client.of_url(address))
     records = [json.loads(line) for line in (tmp_path / 'placement.log').read_text().splitlines()]
-    requests = {
-        record['context']['request_id']: record for record in records if record['name'] == 'placement.requestlog'
-    }
+    starts, requests = (
+        {
+            record['context']['request_id']: record
+            for record in records
+            if (record['name'], record['levelname']) == ('placement.requestlog', level)
+        }
+        for level in ('DEBUG', 'INFO')
+    )
+    assert starts[ids[0]]['args'] == ['127.0.0.1', 'POST', '/resource_providers']
+    # Values, not objects of ours of which only the name would be left.
+    assert not [record for record in records if record['name'].startswith('placement') and ' object at 0x' in str(record)]
     for request in ids:
         assert requests[request]['context']['global_request_id'] == GLOBAL
     first = requests[ids[0]]
