@@ -26,6 +26,11 @@ class ConfigError(cfg.Error):
     """The configuration is wrong; `str()` of it is one sentence for the operator."""
 
 
+class ConnectionUnusable(ConfigError):
+    """`[placement_database] connection` has a value that leads to no database. The commands have an exit status of its
+    own for it, that of a database that is away (service.md 1.6, 1.7)."""
+
+
 def load(
     conf: cfg.ConfigOpts,
     argv: Sequence[str] = (),
@@ -123,22 +128,22 @@ def _variable(group: str, name: str) -> str:
 def _check_connection(connection: str) -> None:
     """The URL is never shown: it has the password."""
     if not connection:
-        raise ConfigError(_missing('placement_database', 'connection'))
+        raise ConnectionUnusable(_missing('placement_database', 'connection'))
     try:
         dialect = sa.make_url(connection).get_dialect()
     except (sa.exc.ArgumentError, ValueError, UnicodeError) as exc:
-        raise ConfigError(
+        raise ConnectionUnusable(
             '[placement_database] connection is no database URL: expected something like '
             'mysql+pymysql://user:password@host/placement or sqlite:////var/lib/placement/placement.sqlite.'
         ) from exc
     if dialect.name not in DATABASES:
-        raise ConfigError(
+        raise ConnectionUnusable(
             f'[placement_database] connection names a database that is not supported, {dialect.name}: '
             f'it must be one of {", ".join(DATABASES)}.'
         )
     try:
         dialect.import_dbapi()
     except ImportError as exc:
-        raise ConfigError(
+        raise ConnectionUnusable(
             f'[placement_database] connection needs the Python package {exc.name}, which is not installed.'
         ) from exc

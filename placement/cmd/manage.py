@@ -70,13 +70,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if '--debug' in argv or '-d' in argv:
             traceback.print_exc()
         print(f'{PROG}: {_sentence(exc)}', file=sys.stderr)
-        return _failure(conf)
+        return _failure(conf, exc)
 
 
-def _failure(conf: cfg.ConfigOpts) -> int:
+def _failure(conf: cfg.ConfigOpts, exc: Exception) -> int:
     """The exit status of a command that could not do its work, as far as the command is known by then."""
+    configuration = isinstance(exc, config.ConfigError) and not isinstance(exc, config.ConnectionUnusable)
     try:
-        return int(conf.command.failure)
+        return int(conf.command.misconfigured if configuration else conf.command.failure)
     except cfg.NoSuchOptError:
         return 1
 
@@ -98,13 +99,13 @@ def _add_parsers(conf: cfg.ConfigOpts, commands: Any) -> None:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(parser)
-        parser.set_defaults(run=functools.partial(module.run, conf), failure=BAD_INPUT)
+        parser.set_defaults(run=functools.partial(module.run, conf), failure=BAD_INPUT, misconfigured=BAD_INPUT)
 
 
 def _add_db(conf: cfg.ConfigOpts, commands: Any) -> None:
     text = 'The schema of the database, and migrations of its data.'
     db = commands.add_parser('db', help=text, description=text)
-    db.set_defaults(run=lambda: _help(db), failure=1)
+    db.set_defaults(run=lambda: _help(db), failure=1, misconfigured=1)
     subcommands = db.add_subparsers(title='subcommands', description='database commands')
 
     def add(name: str, text: str, run: Callable[[cfg.ConfigOpts], int]) -> argparse.ArgumentParser:
@@ -126,6 +127,8 @@ def _add_db(conf: cfg.ConfigOpts, commands: Any) -> None:
         metavar='<number>',
         help='Run one batch of at most this many rows; exit status 1 means: call again.',
     )
+    # Deployers repeat the command while it returns 1: a database that is away must not look like progress.
+    online.set_defaults(failure=FAILED)
 
 
 def _help(parser: argparse.ArgumentParser) -> int:

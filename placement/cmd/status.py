@@ -12,6 +12,9 @@ from placement.db import online_migrations
 
 PROG = 'placement-status'
 
+# The exit status of `upgradecheck.run` when the checks could not be made: 1 and 2 are results of theirs.
+FAULT = 255
+
 _ADVICE = 'Run the "placement-manage db online_data_migrations" command.'
 
 
@@ -66,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         config.load(conf, argv, prog=PROG)
     except config.ConfigError as exc:
         print(f'{PROG}: {exc}', file=sys.stderr)
-        return 1
+        return FAULT if isinstance(exc, config.ConnectionUnusable) else 1
     return upgradecheck.run(conf)
 
 

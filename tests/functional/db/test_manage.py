@@ -65,6 +65,30 @@ class TestDatabaseTrouble:
         assert process.returncode == 1
         assert re.findall(r'SQL connection failed\. (\d+) attempts left\.', err) == ['2', '1']
 
+    @pytest.mark.parametrize('empty_database', ['mariadb'], indirect=True)
+    @pytest.mark.parametrize('arguments', [[], ['--max-count', '5']])
+    def test_a_database_that_is_away_is_no_progress(
+        self, manage: Command, mariadb: databases.MariaDB, arguments: list[str]
+    ) -> None:
+        """Deployers repeat online_data_migrations while it returns 1."""
+        manage.environment |= {
+            'OS_PLACEMENT_DATABASE__MAX_RETRIES': '1',
+            'OS_PLACEMENT_DATABASE__RETRY_INTERVAL': '0',
+        }
+        for url in [
+            mariadb.url('missing'),
+            f'mysql+pymysql://somebody:secret@127.0.0.1:{mariadb.port}/empty',
+            f'mysql+pymysql://somebody:secret@127.0.0.1:{processes.free_port()}/empty',
+            'sqlite:////nowhere/placement.sqlite',
+            'postgresql://somebody:secret@127.0.0.1/empty',
+            'nonsense',
+            '',
+        ]:
+            manage.url = url
+            status, _, err = manage('db', 'online_data_migrations', *arguments)
+            assert (url, status) == (url, 2)
+            assert 'placement-manage: ' in err and 'secret' not in err
+
     @ON_SQLITE
     def test_a_directory_that_does_not_exist(self, manage: Command) -> None:
         manage.url = 'sqlite:////nowhere/placement.sqlite'

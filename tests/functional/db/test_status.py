@@ -79,8 +79,16 @@ class TestCommand:
         assert code == 255
         assert out.startswith('Error:\nTraceback')
 
+    @pytest.mark.parametrize('url', ['', 'nonsense', 'postgresql://u:p@127.0.0.1/x', 'mysql://u:p@127.0.0.1/x'])
+    def test_a_connection_that_leads_nowhere_is_no_warning(self, status: Command, url: str) -> None:
+        """1 would be a result of the checks, with which an upgrade goes on."""
+        status.url = url
+        code, out, err = status('upgrade', 'check')
+        assert (code, out, err.count('\n')) == (255, '', 1)
+        assert err.startswith('placement-status: [placement_database] connection')
+
     def test_a_bad_configuration(self, status: Command) -> None:
-        status.url = 'nonsense'
+        status.environment['OS_PLACEMENT_DATABASE__MAX_POOL_SIZE'] = 'many'
         code, out, err = status('upgrade', 'check')
         assert (code, out, err.count('\n')) == (1, '', 1)
-        assert err.startswith('placement-status: [placement_database] connection')
+        assert err.startswith('placement-status: [placement_database] max_pool_size')
