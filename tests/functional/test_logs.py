@@ -144,7 +144,9 @@ def test_json(database, tmp_path):
     )
     assert starts[ids[0]]['args'] == ['127.0.0.1', 'POST', '/resource_providers']
     # Values, not objects of ours of which only the name would be left.
-    assert not [record for record in records if record['name'].startswith('placement') and ' object at 0x' in str(record)]
+    assert not [
+        record for record in records if record['name'].startswith('placement') and ' object at 0x' in str(record)
+    ]
     for request in ids:
         assert requests[request]['context']['global_request_id'] == GLOBAL
     first = requests[ids[0]]
