@@ -52,24 +52,16 @@ Stocks = Mapping[tuple[int, str], Stock]
 
 
 # What single consumers hold is subtracted in `check`.
-_USAGE = usage.OF_PROVIDERS.subquery()
 _STOCKS = (
     sa.select(
         _INVENTORIES.resource_provider_id,
         _INVENTORIES.resource_class_id,
         _CLASSES.name,
-        sa.func.coalesce(_USAGE.c.used, 0).label('used'),
+        sa.func.coalesce(usage.OF_INVENTORY, 0).label('used'),
         *[_INVENTORIES[field] for field in FIELDS],
     )
     .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
-    .outerjoin(
-        _USAGE,
-        sa.and_(
-            _USAGE.c.resource_provider_id == _INVENTORIES.resource_provider_id,
-            _USAGE.c.resource_class_id == _INVENTORIES.resource_class_id,
-        ),
-    )
-    .where(_INVENTORIES.resource_provider_id.in_(usage.IDS))
+    .where(_INVENTORIES.resource_provider_id.in_(sa.bindparam('ids', expanding=True)))
 )
 
 

@@ -148,8 +148,8 @@ def update(uuid: str, generation: int, resource_class: str, inventory: Inventory
         )
         if connection.execute(statement).rowcount == 0:
             raise errors.InventoryMissing(uuid=uuid, resource_class=resource_class)
-        used = usage.of_providers(connection, [provider]).get((provider.id, class_id), 0)
-        _warn_if_over_capacity(provider, resource_class, inventory, used)
+        row = _rows_with_usage(connection, [provider])[provider.id][resource_class]
+        _warn_if_over_capacity(provider, resource_class, inventory, int(row.used or 0))
 
     generation = _change(uuid, generation, change)
     _warn_of_units(uuid, {resource_class: inventory})
@@ -287,24 +287,16 @@ def replace_several(
     _insert(connection, added)
 
 
-_USED = usage.OF_PROVIDERS.subquery()
 _ROWS_WITH_USAGE: sa.Select[Any] = (
     sa.select(
         _INVENTORIES.id,
         _INVENTORIES.resource_provider_id,
         _INVENTORIES.resource_class_id,
         _CLASSES.name.label('resource_class'),
-        _USED.c.used,
+        usage.OF_INVENTORY.label('used'),
     )
     .join(tables.resource_classes, _CLASSES.id == _INVENTORIES.resource_class_id)
-    .outerjoin(
-        _USED,
-        sa.and_(
-            _USED.c.resource_provider_id == _INVENTORIES.resource_provider_id,
-            _USED.c.resource_class_id == _INVENTORIES.resource_class_id,
-        ),
-    )
-    .where(_INVENTORIES.resource_provider_id.in_(usage.IDS))
+    .where(_INVENTORIES.resource_provider_id.in_(sa.bindparam('ids', expanding=True)))
     .order_by(_INVENTORIES.resource_provider_id, _INVENTORIES.resource_class_id)
 )
 _INSERT = sa.insert(tables.inventories)

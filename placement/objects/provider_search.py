@@ -236,7 +236,7 @@ def _serves(amounts: Mapping[int, int]) -> Condition:
             _INVENTORIES.resource_class_id.in_(amounts),
             amount.between(_INVENTORIES.min_unit, _INVENTORIES.max_unit),
             amount % _INVENTORIES.step_size == 0,
-            usage.OF_INVENTORY + amount <= capacity,
+            sa.func.coalesce(usage.OF_INVENTORY, 0) + amount <= capacity,
         )
         .group_by(_INVENTORIES.resource_provider_id)
         .having(sa.func.count() == len(amounts))

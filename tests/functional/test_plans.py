@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from placement.objects import fit, resource_provider, usage
+from placement.db import tables
+from placement.objects import fit, inventory, resource_provider, usage
 from tests import databases
 from tests.case_loader import INVENTORY_DEFAULTS, Provider, World, build_sql
 
@@ -22,8 +23,8 @@ def uuid_of(number: int) -> str:
 def misled(database: databases.Database) -> Iterator[databases.Database]:
     """A thousand allocations of one class, while the statistics say that each is of a class of its own, and all are of
     one provider."""
-    inventory = {**INVENTORY_DEFAULTS, 'total': 1000}
-    hosts = [Provider(uuid_of(number), f'host{number}', inventories={'VCPU': inventory}) for number in range(HOSTS)]
+    plenty = {**INVENTORY_DEFAULTS, 'total': 1000}
+    hosts = [Provider(uuid_of(number), f'host{number}', inventories={'VCPU': plenty}) for number in range(HOSTS)]
     held = [(uuid_of(1000 + number), {hosts[number % HOSTS].uuid: {'VCPU': 1}}) for number in range(HOSTS * SERVERS)]
     with database.engine.begin() as connection:
         build_sql(connection, World(tuple(hosts), tuple(held)))
@@ -33,7 +34,7 @@ def misled(database: databases.Database) -> Iterator[databases.Database]:
         "WHERE database_name = DATABASE() AND table_name = 'allocations' AND index_name = :name"
     )
     database.execute(lie, value=HOSTS * SERVERS, name='allocations_resource_class_id_idx')
-    database.execute(lie, value=1, name='allocations_resource_provider_class_used_idx')
+    database.execute(lie, value=1, name=tables.ALLOCATIONS_BY_PROVIDER)
     database.execute('FLUSH TABLES allocations')
     yield database
     database.execute('ALTER TABLE allocations STATS_AUTO_RECALC = DEFAULT')
@@ -45,7 +46,7 @@ def misled(database: databases.Database) -> Iterator[databases.Database]:
     'read',
     [
         lambda connection, provider: fit.read_stocks(connection, [provider]),
-        lambda connection, provider: usage.of_providers(connection, [provider]),
+        lambda connection, provider: inventory._rows_with_usage(connection, [provider]),
         lambda connection, _: connection.execute(usage._OF_PROVIDER, {'of': uuid_of(3)}).all(),
     ],
     ids=['claim', 'inventories', 'usages'],
