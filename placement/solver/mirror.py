@@ -16,7 +16,7 @@ and one that loses the race costs the next request a few blocks.
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -125,51 +125,55 @@ class Outdated(Exception):
 class _State:
     """What the last request has read, with its checksums."""
 
-    providers: Mapping[int, Provider] = field(default_factory=dict)
-    inventories: Inventories = field(default_factory=lambda: np.zeros((0, INVENTORY_COLUMNS)))
-    class_names: Mapping[int, str] = field(default_factory=dict)
-    trait_names: Mapping[int, str] = field(default_factory=dict)
+    providers: Mapping[int, Provider]
+    inventories: Inventories
+    class_names: Mapping[int, str]
+    trait_names: Mapping[int, str]
     # By name of the table.
-    sums: Mapping[str, Sum] = field(default_factory=dict)
-    provider_sums: Sums = field(default_factory=dict)
-    inventory_sums: Sums = field(default_factory=dict)
-    topology: Topology | None = None
+    sums: Mapping[str, Sum]
+    provider_sums: Sums
+    inventory_sums: Sums
 
 
 class Mirror:
     """The topology of the last request, brought up to date by the next; and with it the traits of providers."""
 
     def __init__(self) -> None:
-        self._state = _State()
+        # None before the first request.
+        self._kept: tuple[_State, Topology] | None = None
         self.traits = TraitLists()
 
     def topology(self, connection: sa.Connection) -> Topology:
         """The topology as the transaction of `connection` sees it. One statement if nothing has changed, and two for
         each of providers and inventories and one for each of classes and traits if they have; five the first time."""
-        before = self._state
-        if before.topology is None:
-            new = _first_state(connection)
+        tree = None
+        if self._kept is None:
+            state = _first_state(connection)
         else:
+            before, topology = self._kept
             sums = _sums(connection, _all_sums)
             if sums == before.sums:
-                return before.topology
-            new = _next_state(connection, before, sums)
-        known = before.topology
-        tree = known.tree if known and new.providers is before.providers else build_tree(new.providers)
-        topology = Topology(tree, build_stock(tree, new.inventories, new.class_names), new.trait_names)
-        self._state = dataclasses.replace(new, topology=topology)
+                return topology
+            state = _next_state(connection, before, sums)
+            if state.providers is before.providers:
+                tree = topology.tree
+        tree = tree or build_tree(state.providers)
+        topology = Topology(tree, build_stock(tree, state.inventories, state.class_names), state.trait_names)
+        self._kept = state, topology
         return topology
 
     def belief(self, connection: sa.Connection, limit: int) -> 'Belief | None':
         """What a request for so many candidates may start from; None if it has to see the whole topology. One
         statement."""
-        before = self._state
-        if before.topology is None or limit > before.topology.size * _FEW:
+        if self._kept is None:
+            return None
+        before, topology = self._kept
+        if limit > topology.size * _FEW:
             return None
         sums = _sums(connection, _sums_of_belief)
         if any(before.sums.get(name) != total for name, total in sums.items()):
             return None
-        return Belief(connection, before.topology, before.inventories)
+        return Belief(connection, topology, before.inventories)
 
 
 class Belief:
@@ -196,8 +200,8 @@ class Belief:
 
 
 def _first_state(connection: sa.Connection) -> _State:
-    """Everything, but for the topology. PERF: checksums and data together, so that a process that keeps nothing yet
-    does not pay for what it will keep."""
+    """Everything. PERF: checksums and data together, so that a process that keeps nothing yet does not pay for what it
+    will keep."""
     sums = _sums(connection, _sums_of_names)
     lines, provider_sums, sum_of_providers = _PROVIDERS.read_with_sums(connection)
     texts, inventory_sums, sum_of_inventories = _INVENTORIES.read_with_sums(connection)
@@ -214,7 +218,7 @@ def _first_state(connection: sa.Connection) -> _State:
 
 
 def _next_state(connection: sa.Connection, before: _State, sums: Mapping[str, Sum]) -> _State:
-    """What differs in the sums read again, the rest as before, topology included."""
+    """What differs in the sums read again, the rest as before."""
     moved = {name for name in sums if sums[name] != before.sums.get(name)}
     new = dataclasses.replace(before, sums=sums)
     if tables.resource_providers.name in moved:
