@@ -6,8 +6,7 @@ The comparison with the reference over HTTP is `python -m benchmarks`; the cloud
 Printed for each cloud and query: candidates, size of the body, SELECT statements, steps of the search, and in
 milliseconds the first answer of a process, the same without checksums (which nobody needs who keeps nothing for the
 next request), the median of the later answers, and what of that is the check that the topology still holds, the search
-(with its reads), and the encoding. At last, the peak of memory that a request for 100,000
-candidates adds.
+(with its reads), and the encoding. At last, the peak of memory that a request for 100,000 candidates adds.
 """
 
 import argparse
