@@ -59,11 +59,12 @@ def test_database_server_killed(mariadb, tmp_path):
         with live.serve(database, tmp_path, workers=2, threads=8) as url:
             world = load.build(url)
             before = invariants.check(database)
-            waits = []
+            waits, crashes = [], []
 
             def accident():
                 for _ in range(max(1, int(SECONDS / 10))):
                     time.sleep(3)
+                    crashes.append(time.monotonic())
                     os.kill(int((directory / 'pid').read_text()), signal.SIGKILL)
                     running.close()
                     time.sleep(0.5)
@@ -75,4 +76,4 @@ def test_database_server_killed(mariadb, tmp_path):
             load.settle(world, url)
             assert max(waits) < 10, waits
         invariants.check(database, before)
-    history.explain(world.calls)
+    history.explain(world.calls, crashes=crashes)

@@ -95,3 +95,28 @@ def test_explicable(calls):
 def test_inexplicable(calls):
     with pytest.raises(AssertionError):
         history.explain(calls)
+
+
+# Some of what is unknown was seen, and went with the database that was killed at 4.2.
+SEEN_AND_LOST = [put(0, 1, None, 1), put(2, 3, 1, 2, status=0), get(3, 4, 2, 2), get(5, 6, 1, 1)]
+SEEN_AND_LOST_TRAITS = [
+    traits(0, 1, 'PUT', 1, 'A'),
+    traits(2, 4, 'GET', 2, 'A', 'B'),
+    traits(5, 6, 'GET', 1, 'A'),
+    traits(7, 8, 'PUT', 2, 'C'),
+]
+
+
+@pytest.mark.parametrize('calls', [SEEN_AND_LOST, SEEN_AND_LOST_TRAITS])
+def test_what_was_seen_may_go_with_the_database(calls):
+    history.explain(calls, crashes=[4.2])
+    for crashes in ([], [1.5], [4.9]):
+        with pytest.raises(AssertionError):
+            history.explain(calls, crashes=crashes)
+
+
+def test_what_was_acknowledged_may_not():
+    with pytest.raises(AssertionError):
+        history.explain([put(0, 1, None, 1), put(2, 4, 1, 2), get(5, 6, 1, 1)], crashes=[4.2])
+    with pytest.raises(AssertionError):
+        history.explain([put(0, 1, None, 1), delete(2, 4), get(5, 6, 1, 1)], crashes=[4.2])
