@@ -150,6 +150,12 @@ WORKS: tuple[Work, ...] = (
         lambda n: _candidates(f'resources=VCPU:4,MEMORY_MB:{TOO_MUCH_MEMORY}&limit=1000'),
     ),
     _read(
+        'candidates, 10,000 hosts, more than any host has',
+        FLAT[10_000],
+        None,
+        lambda n: _candidates('resources=VCPU:1000000&limit=1000'),
+    ),
+    _read(
         'candidates, 1,000 nested hosts, four groups, limit=1000',
         NESTED,
         60,
