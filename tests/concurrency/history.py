@@ -63,7 +63,8 @@ def explain(calls: Iterable[Call], stale_reads: bool = False, crashes: Sequence[
     """Assert that the calls can be explained; the message has the calls that cannot.
 
     With `stale_reads` an answer that changed nothing may be of any time before it, but not of the future: what a Galera
-    node says that does not wait for what the others did.
+    node says that does not wait for what the others did. To clear a consumer that the node does not know of is such an
+    answer, too.
 
     `crashes` are the times at which the database server was killed. InnoDB shows a commit to others before it is in the
     log, and acknowledges it after: what was seen in the last moment may be gone, what was acknowledged may not. Answers
@@ -71,9 +72,9 @@ def explain(calls: Iterable[Call], stale_reads: bool = False, crashes: Sequence[
     """
     recorded = sorted((call for call in calls if not _seen_at(call, crashes)), key=lambda call: call.began)
     for consumer, ops in _consumer_operations(recorded).items():
-        explained = _explained(ops, stale_reads)
-        if explained < len(ops):
-            story = '\n'.join(str(op.call) for op in ops[max(0, explained - 10) : explained + 10])
+        stuck = _first_inexplicable(ops, stale_reads)
+        if stuck is not None:
+            story = '\n'.join(str(op.call) for op in ops[max(0, stuck - 10) : stuck + 10])
             raise AssertionError(f'no order explains what clients were told of consumer {consumer}:\n{story}')
     _check_generations(recorded, stale_reads)
     _check_contents(recorded)
@@ -95,8 +96,8 @@ State = tuple[int, Held] | None
 class _Operation:
     """A call as one consumer saw it.
 
-    `kind` is `write` (of `held`, if it is at `generation`), `delete`, `read` (which found `state`), `conflict` (it was
-    not at `generation`) or `absent`.
+    `kind` is `write` (of `held`, if it is at `generation`), `delete`, `read` (which found `state`; also a write of
+    nothing that found nothing), `conflict` (it was not at `generation`) or `absent`.
     """
 
     call: Call
@@ -152,8 +153,10 @@ def _operations(call: Call) -> Iterator[tuple[str, _Operation]]:
         bodies = bodies['allocations'] if kind == 'reshaper' else bodies
         conflict = call.status == 409 and 'consumer generation conflict' in call.detail
         for uuid, body in bodies.items():
+            wanted = held(body['allocations'])
             if call.status == 204 or call.unknown:
-                yield uuid, _Operation(call, 'write', body['consumer_generation'], held(body['allocations']))
+                kind = 'write' if wanted or body['consumer_generation'] is not None else 'read'
+                yield uuid, _Operation(call, kind, body['consumer_generation'], wanted)
             elif conflict and len(bodies) == 1:  # else nobody knows whose
                 yield uuid, _Operation(call, 'conflict', body['consumer_generation'])
 
@@ -169,10 +172,11 @@ def _shown(answer: Any) -> State:
     return (answer['consumer_generation'], held(answer['allocations'])) if answer['allocations'] else None
 
 
-def _explained(operations: list[_Operation], stale_reads: bool) -> int:
-    """How many operations (by the time at which they began) can be put in an order that explains their answers."""
+def _first_inexplicable(operations: list[_Operation], stale_reads: bool) -> int | None:
+    """The place (by the time at which they began) of the first operation that no order explains together with those
+    before it; None if there is an order that explains the answers of all."""
     required = sum(1 << place for place, operation in enumerate(operations) if not operation.call.unknown)
-    longest = 0
+    furthest = 0
     seen: set[tuple[int, State]] = set()
     ahead: list[tuple[int, State]] = [(0, None)]
     while ahead:
@@ -185,8 +189,9 @@ def _explained(operations: list[_Operation], stale_reads: bool) -> int:
         ]:
             done |= sum(1 << place for place in idle)
         if done & required == required:
-            return len(operations)
-        longest = max(longest, done.bit_count())
+            return None
+        missing = required & ~done
+        furthest = max(furthest, (missing & -missing).bit_length() - 1)
         # The one that began first is tried first.
         for place in reversed(_possible(operations, done, stale_reads)):
             fits, after = operations[place].apply(state)
@@ -194,7 +199,7 @@ def _explained(operations: list[_Operation], stale_reads: bool) -> int:
             if fits and operations[place].changes and following not in seen:
                 seen.add(following)
                 ahead.append(following)
-    return longest
+    return furthest
 
 
 def _possible(operations: list[_Operation], done: int, stale_reads: bool) -> list[int]:

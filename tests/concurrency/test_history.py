@@ -66,6 +66,8 @@ CONFLICT = {'status': 409, 'detail': 'consumer generation conflict'}
         [put(0, 1, None, 1), put(2, 3, 1, 2, status=0), get(4, 5, 1, 1), get(6, 7, 2, 2)],
         [put(0, 1, None, 1), put(2, 3, 1, 2, status=503), get(4, 5, 1, 1)],
         [traits(0, 1, 'PUT', 1, 'A'), traits(2, 3, 'GET', 1, 'A'), traits(4, 5, 'GET', 2, 'A')],
+        # Nothing to clear, and nothing is known of it.
+        [put(0, 1, None, 0), put(2, 3, None, 0, status=0), put(4, 5, None, 1), get(6, 7, 1, 1)],
     ],
 )
 def test_explicable(calls):
@@ -85,6 +87,8 @@ def test_explicable(calls):
         [put(0, 1, None, 1, **CONFLICT)],
         [put(0, 1, None, 1), delete(2, 3, 404)],
         [put(0, 1, None, 1), delete(2, 3), delete(4, 5)],
+        # What is there is not cleared by one who does not know of it.
+        [put(0, 1, None, 1), put(2, 3, None, 0), get(4, 5, 1, 1)],
         # What is unknown was seen, and then was not.
         [put(0, 1, None, 1, status=0), get(2, 3, 1, 1), get(4, 5, None, 0)],
         [traits(0, 1, 'PUT', 1, 'A'), traits(2, 3, 'PUT', 1, 'B')],
@@ -95,6 +99,22 @@ def test_explicable(calls):
 def test_inexplicable(calls):
     with pytest.raises(AssertionError):
         history.explain(calls)
+
+
+@pytest.mark.parametrize(
+    'look', [get(2, 3, None, 0), put(2, 3, None, 0), delete(2, 3, 404), put(2, 3, 1, 2, **CONFLICT)]
+)
+def test_a_node_may_say_what_was(look):
+    calls = [put(0, 1, None, 1), look, get(4, 5, 1, 1)]
+    history.explain(calls, stale_reads=True)
+    with pytest.raises(AssertionError):
+        history.explain(calls)
+
+
+def test_no_node_may_do_what_was():
+    for done in (put(2, 3, None, 2), put(2, 3, 2, 0), put(2, 3, 2, 1)):
+        with pytest.raises(AssertionError):
+            history.explain([put(0, 1, None, 1), done], stale_reads=True)
 
 
 # Some of what is unknown was seen, and went with the database that was killed at 4.2.
