@@ -13,6 +13,15 @@ from placement.requestlog import WSGIApp
 
 LOG_FILE = 'placement-api.log'
 
+# What oslo.log raises for a value that it cannot use, and which option has it.
+_LOGGING_FAULTS: dict[type[Exception], str] = {
+    logging.LogConfigError: 'log_config_append',
+    ImportError: 'publish_errors',
+    RuntimeError: 'use_journal',
+    TypeError: 'syslog_log_facility',
+    ValueError: 'default_log_levels',
+}
+
 
 def init_application() -> WSGIApp:
     """Read the configuration, set up logging and build the application.
@@ -32,17 +41,25 @@ def _init_application() -> WSGIApp:
     libraries.set_service_defaults()
     conf = config.load(cfg.ConfigOpts())
     _name_log_file(conf)
+    _set_up_logging(conf)
+    py_logging.captureWarnings(True)
+    application = deploy.loadapp(conf)
+    if conf.log_options:
+        conf.log_opt_values(logging.getLogger(__name__), py_logging.DEBUG)
+    return application
+
+
+def _set_up_logging(conf: cfg.ConfigOpts) -> None:
+    """As [DEFAULT] says. Raises config.ConfigError, which names the option that oslo.log cannot use."""
     try:
         logging.setup(conf, 'placement')
     except OSError as exc:
         raise config.ConfigError(
             f'[DEFAULT] log_file, log_dir: {exc.filename} cannot be written: {exc.strerror}.'
         ) from exc
-    py_logging.captureWarnings(True)
-    application = deploy.loadapp(conf)
-    if conf.log_options:
-        conf.log_opt_values(logging.getLogger(__name__), py_logging.DEBUG)
-    return application
+    except tuple(_LOGGING_FAULTS) as exc:
+        option = next(option for fault, option in _LOGGING_FAULTS.items() if isinstance(exc, fault))
+        raise config.ConfigError(f'[DEFAULT] {option} cannot be used: {" ".join(str(exc).split())}.') from exc
 
 
 def _name_log_file(conf: cfg.ConfigOpts) -> None:

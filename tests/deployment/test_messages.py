@@ -33,11 +33,23 @@ def documented(text):
             '[DEFAULT] log_file, log_dir: {path} cannot be written: No such file or directory.',
         ),
         (
+            {'OS_DEFAULT__LOG_CONFIG_APPEND': '/nowhere/logging.conf'},
+            '[DEFAULT] log_config_append cannot be used: Error loading logging config /nowhere/logging.conf: ',
+        ),
+        (
+            {'OS_DEFAULT__DEFAULT_LOG_LEVELS': 'placement=LOUD'},
+            "[DEFAULT] default_log_levels cannot be used: Unknown level: 'LOUD'.",
+        ),
+        (
+            {'OS_DEFAULT__USE_SYSLOG': 'true', 'OS_DEFAULT__SYSLOG_LOG_FACILITY': 'LOG_LOUD'},
+            '[DEFAULT] syslog_log_facility cannot be used: syslog facility must be one of: ',
+        ),
+        (
             {'OS_PLACEMENT_DATABASE__SYNC_ON_STARTUP': 'false', 'OS_PLACEMENT_DATABASE__CONNECTION': 'sqlite://'},
             'The schema of the database is not usable: tables are missing. Run "placement-manage db sync".',
         ),
     ],
-    ids=['option', 'log', 'schema'],
+    ids=['option', 'log', 'log_config_append', 'default_log_levels', 'syslog_log_facility', 'schema'],
 )
 def test_a_start_that_fails_ends_with_one_sentence(database, tmp_path, options, message):
     """Under a server that knows nothing of us."""

@@ -109,6 +109,9 @@ class TestMistakes:
             ('[DEFAULT]\ndebug = maybe\n', ['[DEFAULT] debug', 'maybe']),
             ('[cors]\nmax_age = x\n', ['[cors] max_age', "'x' is not an integer"]),
             ('[api\n', ['placement.conf', ':3', '[api']),
+            ('[DEFAULT]\nlog_file = $nowhere\n', ['[DEFAULT] an option of logging', 'does not exist', '$$']),
+            ('[cors]\nmax_age = $nowhere.x\n', ['[cors] max_age', 'does not exist', '$$']),
+            ('[DEFAULT]\ntempdir = $state_path\nstate_path = $tempdir\n', ['[DEFAULT] ', 'refers back']),
         ],
     )
     def test_one_sentence(self, home: Path, text: str, parts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,6 +143,20 @@ class TestMistakes:
         with pytest.raises(config.ConfigError, match=r'\[placement_database\] connection') as caught:
             load()
         assert 'secret' not in str(caught.value)
+
+    @pytest.mark.parametrize('password', ['$secret', '$secret.x'])
+    def test_a_password_with_a_dollar_sign(self, home: Path, password: str) -> None:
+        (home / 'placement.conf').write_text(
+            f'[placement_database]\nconnection = mysql+pymysql://u:{password}@host/db\n'
+        )
+        with pytest.raises(config.ConfigError, match=r'\[placement_database\] connection.*is written \$\$') as caught:
+            load()
+        assert 'secret' not in str(caught.value)
+
+    def test_a_file_that_is_a_directory(self, home: Path) -> None:
+        (home / 'placement.conf').mkdir()
+        with pytest.raises(config.ConfigError, match=r'/placement\.conf cannot be read: Is a directory'):
+            load('--config-file', str(home / 'placement.conf'))
 
     def test_a_database_that_is_not_supported(self, home: Path) -> None:
         (home / 'placement.conf').write_text('[placement_database]\nconnection = postgresql://u:secret@host/db\n')
