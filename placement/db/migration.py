@@ -51,9 +51,11 @@ def upgrade(revision: str = 'head') -> None:
 def stamp(revision: str) -> None:
     """Record `revision` (an id, a unique prefix of one, head or base) without running anything.
 
-    Raises alembic's CommandError if it, or the one recorded now, is unknown.
+    Raises MigrationError if it is empty, alembic's CommandError if it, or the one recorded now, is unknown.
     """
-    # alembic itself would take -1 on an empty database for the revision before head.
+    # alembic itself would take -1 on an empty database for the revision before head, and an empty text for none.
+    if not revision:
+        raise MigrationError('The revision to record is empty: give an id, a unique prefix of one, head or base.')
     _scripts().get_revision(revision)
     with engine.get_engine().connect() as connection, _locked(connection), engine.begin_write(connection):
         command.stamp(_config(connection), revision)

@@ -211,6 +211,11 @@ class TestVersionAndStamp:
             migration.stamp(revision)
         assert migration.version() is None
 
+    def test_no_revision_is_refused(self) -> None:
+        with pytest.raises(migration.MigrationError, match='empty'):
+            migration.stamp('')
+        assert migration.version() is None
+
     def test_stamping_is_refused_when_the_recorded_revision_is_unknown(
         self, empty_database: databases.Database
     ) -> None:
