@@ -188,11 +188,11 @@ def _pending(most: int | None) -> int | None:
 
 
 def _positive(text: str | None) -> int | None:
-    """The number that `text` is; 0 if it is none or not positive."""
+    """The number that `text` is, as far as a database can count; 0 if it is none or not positive."""
     if text is None:
         return None
     try:
-        return max(int(text), 0)
+        return min(max(int(text), 0), sys.maxsize)
     except ValueError:
         return 0
 

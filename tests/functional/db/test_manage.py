@@ -194,6 +194,13 @@ class TestOnlineDataMigrations:
         expected = (127, 'Must supply a positive value for max_count\n', '')
         assert manage('db', 'online_data_migrations', f'--max-count={count}') == expected
 
+    def test_a_count_beyond_all_numbers_of_a_database(
+        self, manage: Command, empty_database: databases.Database
+    ) -> None:
+        insert_provider(empty_database, 1, root=None)
+        assert manage('db', 'online_data_migrations', f'--max-count={10**20}')[0] == 1
+        assert empty_database.rows('SELECT root_provider_id FROM resource_providers') == [(1,)]
+
     def test_failures(self, manage: Command, empty_database: databases.Database) -> None:
         empty_database.execute('DROP TABLE consumers')
         insert_provider(empty_database, 1, root=None)
