@@ -26,6 +26,9 @@ ROOT_REQUIRED = (1, 35)
 RESOURCELESS = (1, 36)
 
 LIMIT = re.compile(r'^[1-9][0-9]*$')
+# The first digits of a longer limit are beyond any number of candidates, too; and Python converts no text of more than
+# 4,300 digits.
+_LIMIT_DIGITS = 18
 _NO_SUFFIX = ''
 # The words of the keys that describe groups, and the fields of `Group` that hold their values.
 _FIELDS = {'resources': 'resources', 'required': 'traits', 'member_of': 'member_of', 'in_tree': 'in_tree'}
@@ -119,7 +122,7 @@ def _limit(values: list[str]) -> int | None:
         return None
     if not LIMIT.match(values[0]):
         raise errors.InvalidQuery(reason=f'limit {values[0]!r} is not a positive whole number')
-    return int(values[0])
+    return int(values[0][:_LIMIT_DIGITS])
 
 
 def _root_required(values: list[str], version: Version) -> TraitFilter:

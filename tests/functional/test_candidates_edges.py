@@ -2,6 +2,9 @@
 
 import pytest
 
+from tests import claims, service
+from tests.client import Client
+
 AGGREGATE = '11111111-2222-4333-8444-555555555555'
 EMPTY = {'allocation_requests': [], 'provider_summaries': {}}
 
@@ -64,3 +67,15 @@ def test_of_repeated_parameters_the_last_is_checked_and_the_first_counts(client)
     groups = 'resources1=VCPU:1&group_policy={}&group_policy={}'
     assert found(groups.format('bogus', 'none')) == 2
     assert found(groups.format('none', 'bogus')) == 400
+
+
+@pytest.mark.parametrize('randomize', [False, True])
+@pytest.mark.parametrize('digits', [20, 400, 5000])
+def test_a_limit_may_have_any_number_of_digits(conf, digits, randomize):
+    conf.set_override('randomize_allocation_candidates', randomize, 'placement')
+    with service.application(conf) as app:
+        client = Client.of_app(app)
+        for parent in (None, claims.provider(client, VCPU=1)):
+            claims.provider(client, parent, VCPU=1)
+        found = client.must('GET', f'/allocation_candidates?resources=VCPU:1&limit={"9" * digits}').json()
+    assert len(found['allocation_requests']) == 3
