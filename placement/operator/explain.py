@@ -22,7 +22,7 @@ from placement.solver.plan import Chances, NameUnknown, NothingMatches, Plan, bi
 from placement.solver.query import CandidateQuery, Group
 from placement.solver.solve import Search, Settings
 from placement.solver.source import Source
-from placement.solver.topology import Bools, Floats
+from placement.solver.topology import HUGE, Bools, Floats
 from placement.solver.usage import Usage
 
 
@@ -137,8 +137,9 @@ class Survey:
             for name, amount in group.resources.items():
                 left = np.zeros(self.cloud.size, np.int64)
                 part = stock.of_class[name]
-                left[stock.rows[part]] = np.clip(self.room.left[part], 0, amount)
-                distance += 1 - np.maximum.reduceat(left, self.cloud.tree.tree_roots) / amount if len(left) else 0
+                enough = min(amount, HUGE)
+                left[stock.rows[part]] = np.clip(self.room.left[part], 0, enough)
+                distance += 1 - np.maximum.reduceat(left, self.cloud.tree.tree_roots) / enough if len(left) else 0
         return distance
 
 

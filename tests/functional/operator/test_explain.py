@@ -111,6 +111,14 @@ def test_bad_input_is_one_line(manage: Command, arguments: list[str], complaint:
     assert complaint in err
 
 
+@ON_SQLITE
+@pytest.mark.usefixtures('cloud')
+def test_an_amount_of_any_size(manage: Command) -> None:
+    status, out, err = manage('explain', f'resources=VCPU:{10**400}')
+    assert (status, err) == (1, '')
+    assert 'is above max_unit' in out
+
+
 class TestDatabaseTrouble:
     @ON_SQLITE
     def test_another_revision(self, manage: Command) -> None:
