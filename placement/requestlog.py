@@ -20,11 +20,13 @@ LINE = (
     '%(REMOTE_ADDR)s "%(REQUEST_METHOD)s %(REQUEST_URI)s" status: %(status)s len: %(bytes)s '
     'microversion: %(microversion)s time: %(seconds)s'
 )
+# What would end the line, or speak to the terminal of who reads it.
+_CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f]')
 _REQUEST_ID = re.compile(r'req-[a-f0-9]{8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}')
 
 
 class RequestLog:
-    """WSGI middleware that names, answers with the name of, and logs each request."""
+    """WSGI middleware that gives each request an id, answers with it in a header, and logs the request."""
 
     def __init__(self, application: WSGIApp) -> None:
         self.application = application
@@ -89,7 +91,7 @@ def _fields(environ: Environ, status: str, headers: list[tuple[str, str]], start
 
 
 def _uri(environ: Environ) -> str:
-    """The path and query of a request."""
+    """The path and query of a request, on one line: control characters are shown as the client sent them (%0A)."""
     path = environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', '')
     query = environ.get('QUERY_STRING')
-    return f'{path}?{query}' if query else path
+    return _CONTROL.sub(lambda found: f'%{ord(found[0]):02X}', f'{path}?{query}' if query else path)

@@ -53,6 +53,16 @@ def test_line_of_a_request(client, caplog, method, path, options, expected):
 
 
 @pytest.mark.parametrize('database', ['sqlite'], indirect=True)
+def test_nobody_writes_lines_of_his_own(client, caplog):
+    """A path with line breaks: they are shown as they were sent."""
+    caplog.set_level(logging.DEBUG, 'placement.requestlog')
+    client.call('GET', '/traits/A%0D%0A%1B%C2%85B')
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 2
+    assert all('"GET /traits/A%0D%0A%1B' in message and len(message.splitlines()) == 1 for message in messages)
+
+
+@pytest.mark.parametrize('database', ['sqlite'], indirect=True)
 def test_only_one_global_id_is_believed(client):
     """The id of the answer is always ours."""
     for sent in (GLOBAL, 'req-1', GLOBAL.upper(), f'{GLOBAL}\n', ''):
