@@ -22,6 +22,8 @@ LINE = (
 )
 # What would end the line, or speak to the terminal of who reads it.
 _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f]')
+# A line break in a path must not make a record of its own, which anybody could forge: they stay as they came, %0A.
+_CONTROL_CHARACTERS = {code: f'%{code:02X}' for code in (*range(0x20), 0x7F)}
 _REQUEST_ID = re.compile(r'req-[a-f0-9]{8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}')
 
 

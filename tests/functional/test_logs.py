@@ -37,6 +37,7 @@ ID = r'req-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
         ),
         ('DELETE', '/allocations/x', {}, '"DELETE /allocations/x" status: 404 len: {length} microversion: 1.39'),
         ('GET', '/nowhere', {}, '"GET /nowhere" status: 404 len: {length} microversion: 1.39'),
+        ('GET', '/a%0A%00%7Fb', {}, '"GET /a%0A%00%7Fb" status: 404 len: {length} microversion: 1.39'),
         ('HEAD', '/traits', {}, '"HEAD /traits" status: 405 len: 0 microversion: 1.39'),
         ('GET', '/traits', {'token': None}, '"GET /traits" status: 401 len: {length} microversion: -'),
         ('GET', '/traits', {'version': '9.9'}, '"GET /traits" status: 406 len: {length} microversion: -'),
