@@ -21,7 +21,7 @@ CONFIG_DIR_VARIABLE = 'OS_PLACEMENT_CONFIG_DIR'
 # What `placement/db` speaks, as URLs begin.
 DATABASES = ('mysql', 'mariadb', 'sqlite')
 # What oslo.config raises for a value with `$name` in it that leads nowhere, or in a circle.
-_BAD_REFERENCES = (cfg.NoSuchOptError, cfg.NoSuchGroupError, cfg.TemplateSubstitutionError, RecursionError)
+BAD_REFERENCES = (cfg.NoSuchOptError, cfg.NoSuchGroupError, cfg.TemplateSubstitutionError, RecursionError)
 
 
 class ConfigError(cfg.Error):
@@ -62,10 +62,10 @@ def load(
     except cfg.ConfigFilesNotFoundError as exc:
         hint = f' {CONFIG_DIR_VARIABLE} points to it.' if files and list(exc.config_files) == files else ''
         raise ConfigError(f'The configuration file {", ".join(exc.config_files)} does not exist.{hint}') from exc
-    except _BAD_REFERENCES as exc:
+    except BAD_REFERENCES as exc:
         # Values that oslo.config looks at itself: the one that is required, and those that are command options too.
         _read(conf.placement_database, 'placement_database', 'connection')
-        raise ConfigError(_misleading('DEFAULT', 'an option of logging')) from exc
+        raise ConfigError(misleading('DEFAULT', 'an option of logging')) from exc
     except cfg.Error as exc:
         raise ConfigError(f'{" ".join(str(exc).split())}.') from exc
     except OSError as exc:
@@ -115,8 +115,8 @@ def _read(source: cfg.ConfigOpts | cfg.ConfigOpts.GroupAttr, group: str | None, 
         return source[name]
     except cfg.ConfigSourceValueError as exc:
         raise ConfigError(_invalid(group or 'DEFAULT', name, str(exc))) from exc
-    except _BAD_REFERENCES as exc:
-        raise ConfigError(_misleading(group or 'DEFAULT', name)) from exc
+    except BAD_REFERENCES as exc:
+        raise ConfigError(misleading(group or 'DEFAULT', name)) from exc
 
 
 def _invalid(group: str, name: str, complaint: str) -> str:
@@ -131,7 +131,7 @@ def _invalid(group: str, name: str, complaint: str) -> str:
     return f'[{group}] {name} has a bad value in {place}: {reason}.'
 
 
-def _misleading(group: str, name: str) -> str:
+def misleading(group: str, name: str) -> str:
     """What the value refers to is not shown: it may be half of a password."""
     return (
         f'[{group}] {name} refers by $ to an option that does not exist or that refers back; '

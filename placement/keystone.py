@@ -1,5 +1,6 @@
 """Authentication by Keystone (contract: http.md 3.1). Called by `auth.py`."""
 
+import importlib.util
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -21,8 +22,16 @@ class Keystone:
         self.open = application
         try:
             self.guarded = auth_token.AuthProtocol(application, {'oslo_config_config': conf})
+        except config.BAD_REFERENCES as exc:
+            raise config.ConfigError(config.misleading('keystone_authtoken', 'an option')) from exc
         except (AuthPluginException, cfg.Error) as exc:
             raise config.ConfigError(f'[keystone_authtoken] cannot be used: {exc}.') from exc
+        if conf.keystone_authtoken.memcached_servers and importlib.util.find_spec('memcache') is None:
+            # It would be found missing by each request.
+            raise config.ConfigError(
+                '[keystone_authtoken] memcached_servers needs the Python package python-memcached, which is not '
+                'installed.'
+            )
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Pass the request on, if it may."""
