@@ -20,10 +20,8 @@ LINE = (
     '%(REMOTE_ADDR)s "%(REQUEST_METHOD)s %(REQUEST_URI)s" status: %(status)s len: %(bytes)s '
     'microversion: %(microversion)s time: %(seconds)s'
 )
-# What would end the line, or speak to the terminal of who reads it.
+# Characters of a path that would end the line, so that anybody could forge records, or that control a terminal.
 _CONTROL = re.compile(r'[\x00-\x1f\x7f-\x9f]')
-# A line break in a path must not make a record of its own, which anybody could forge: they stay as they came, %0A.
-_CONTROL_CHARACTERS = {code: f'%{code:02X}' for code in (*range(0x20), 0x7F)}
 _REQUEST_ID = re.compile(r'req-[a-f0-9]{8}(-[a-f0-9]{4}){3}-[a-f0-9]{12}')
 
 
