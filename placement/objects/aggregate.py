@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import engine, tables, upsert
-from placement.objects import resource_provider
-from placement.objects.resource_provider import Provider
+from placement.objects import links, resource_provider
 
 _AGGREGATES = tables.placement_aggregates.c
 _LINKS = tables.resource_provider_aggregates.c
@@ -45,7 +44,8 @@ def replace_of_provider(uuid: str, aggregates: Sequence[str], generation: int | 
         provider = resource_provider.lock_one(connection, uuid)
         if generation is not None and provider.generation != generation:
             raise errors.ProviderGenerationChanged()
-        _set(connection, provider, _ids(connection, aggregates))
+        wanted = _ids(connection, aggregates)
+        links.replace(connection, tables.resource_provider_aggregates, _LINKS.aggregate_id, provider, wanted)
         if generation is None:
             return provider.generation
         resource_provider.bump(connection, [provider], errors.ProviderChanged())
@@ -68,20 +68,3 @@ def _ids(connection: sa.Connection, aggregates: Sequence[str]) -> set[int]:
         upsert.insert_absent(connection, tables.placement_aggregates, rows)
         found = {row.uuid: row.id for row in connection.execute(statement.with_for_update(read=True))}
     return set(found.values())
-
-
-def _set(connection: sa.Connection, provider: Provider, wanted: set[int]) -> None:
-    is_link = _LINKS.resource_provider_id == provider.id
-    has = set(connection.scalars(sa.select(_LINKS.aggregate_id).where(is_link)))
-    if gone := has - wanted:
-        connection.execute(sa.delete(tables.resource_provider_aggregates).where(is_link, _LINKS.aggregate_id.in_(gone)))
-    if new := wanted - has:
-        now = engine.utcnow()
-        connection.execute(
-            sa.insert(tables.resource_provider_aggregates).values(
-                [
-                    {'resource_provider_id': provider.id, 'aggregate_id': aggregate_id, 'created_at': now}
-                    for aggregate_id in sorted(new)
-                ]
-            )
-        )

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import dialect, engine, tables
+from placement.objects import by_name
 
 LOG = logging.getLogger(__name__)
 
@@ -20,7 +21,6 @@ FIRST_CUSTOM_ID = 10000
 
 _CLASSES = tables.resource_classes.c
 _ALL = sa.select(tables.resource_classes).order_by(_CLASSES.id)
-_BY_NAME = sa.select(tables.resource_classes).where(_CLASSES.name == sa.bindparam('name'))
 
 
 def sync_standard() -> None:
@@ -51,7 +51,7 @@ def list_all() -> Sequence[sa.Row[Any]]:
 
 def get(name: str) -> sa.Row[Any]:
     """The row of a class. Raises errors.ResourceClassNotFound."""
-    row = _named(engine.read_rows(_BY_NAME, {'name': name}), name)
+    row = by_name.read(tables.resource_classes, name)
     if row is None:
         raise errors.ResourceClassNotFound(name=name)
     return row
@@ -69,7 +69,7 @@ def ensure(name: str) -> bool:
     def work(connection: sa.Connection) -> bool:
         # Creators queue on one row that is always there, since each takes the id after the highest.
         connection.execute(sa.select(_CLASSES.id).where(_CLASSES.id == 0).with_for_update())
-        if _find(connection, name) is not None:
+        if by_name.find(connection, tables.resource_classes, name) is not None:
             return False
         highest = connection.scalar(sa.select(sa.func.max(_CLASSES.id))) or 0
         connection.execute(
@@ -93,7 +93,7 @@ def rename(name: str, new_name: str) -> sa.Row[Any]:
         if row.id < FIRST_CUSTOM_ID:
             raise errors.ResourceClassIsStandard(action='Cannot update', name=name)
         if new_name != name:
-            if _find(connection, new_name) is not None:
+            if by_name.find(connection, tables.resource_classes, new_name) is not None:
                 raise errors.ResourceClassNameTaken(name=new_name)
             connection.execute(
                 sa.update(tables.resource_classes)
@@ -124,17 +124,7 @@ def delete(name: str) -> None:
 
 
 def _get(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any]:
-    row = _find(connection, name, lock)
+    row = by_name.find(connection, tables.resource_classes, name, lock)
     if row is None:
         raise errors.ResourceClassNotFound(name=name)
     return row
-
-
-def _find(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any] | None:
-    rows = connection.execute(_BY_NAME.with_for_update() if lock else _BY_NAME, {'name': name}).all()
-    return _named(rows, name)
-
-
-def _named(rows: Sequence[sa.Row[Any]], name: str) -> sa.Row[Any] | None:
-    """The row of this very name, if any: names differ by case, whatever the database thinks of it."""
-    return next((row for row in rows if row.name == name), None)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from placement import errors
 from placement.db import dialect, engine, tables
-from placement.objects import resource_provider
+from placement.objects import by_name, links, resource_provider
 from placement.objects.resource_provider import Provider
 
 LOG = logging.getLogger(__name__)
@@ -39,7 +39,6 @@ _OF_PROVIDER = (
     .where(resource_provider.WANTED)
     .group_by(_PROVIDERS.id, _PROVIDERS.generation)
 )
-_BY_NAME = sa.select(tables.traits).where(_TRAITS.name == sa.bindparam('name'))
 
 
 def sync_standard() -> None:
@@ -86,7 +85,7 @@ def _names(row: sa.Row[Any]) -> list[str]:
 
 def get(name: str) -> sa.Row[Any]:
     """The row of a trait. Raises errors.TraitNotFound."""
-    row = _named(engine.read_rows(_BY_NAME, {'name': name}), name)
+    row = by_name.read(tables.traits, name)
     if row is None:
         raise errors.TraitNotFound(name=name)
     return row
@@ -96,7 +95,7 @@ def ensure(name: str) -> tuple[sa.Row[Any], bool]:
     """Make a custom trait unless it is there; returns its row, and whether it was made."""
 
     def work(connection: sa.Connection) -> tuple[sa.Row[Any], bool]:
-        row = _find(connection, name)
+        row = by_name.find(connection, tables.traits, name)
         if row is not None:
             return row, False
         connection.execute(sa.insert(tables.traits).values(name=name, created_at=engine.utcnow()))
@@ -166,41 +165,14 @@ def _all_of(connection: sa.Connection, names: Collection[str]) -> Rows:
 
 def _set(connection: sa.Connection, provider: Provider, wanted: set[int]) -> int:
     """Give a locked provider the traits of these ids; its generation grows only if that changes them. Returns it."""
-    has = set(connection.scalars(sa.select(_LINKS.trait_id).where(_LINKS.resource_provider_id == provider.id)))
-    if has == wanted:
+    if not links.replace(connection, tables.resource_provider_traits, _LINKS.trait_id, provider, wanted):
         return provider.generation
-    if gone := has - wanted:
-        connection.execute(
-            sa.delete(tables.resource_provider_traits).where(
-                _LINKS.resource_provider_id == provider.id, _LINKS.trait_id.in_(gone)
-            )
-        )
-    if new := wanted - has:
-        now = engine.utcnow()
-        connection.execute(
-            sa.insert(tables.resource_provider_traits).values(
-                [
-                    {'resource_provider_id': provider.id, 'trait_id': trait_id, 'created_at': now}
-                    for trait_id in sorted(new)
-                ]
-            )
-        )
     resource_provider.bump(connection, [provider], errors.ProviderChanged())
     return provider.generation + 1
 
 
 def _get(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any]:
-    row = _find(connection, name, lock)
+    row = by_name.find(connection, tables.traits, name, lock)
     if row is None:
         raise errors.TraitNotFound(name=name)
     return row
-
-
-def _find(connection: sa.Connection, name: str, lock: bool = False) -> sa.Row[Any] | None:
-    rows = connection.execute(_BY_NAME.with_for_update() if lock else _BY_NAME, {'name': name}).all()
-    return _named(rows, name)
-
-
-def _named(rows: Rows, name: str) -> sa.Row[Any] | None:
-    """The row of this very name, if any: names differ by case, whatever the database thinks of it."""
-    return next((row for row in rows if row.name == name), None)
