@@ -51,7 +51,10 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
 
 
 class Identified:
-    """Makes the request context of what authentication found out; nobody is let in unnamed, but to the root."""
+    """Makes the request context from what authentication has put into the environment.
+
+    Without a user only the root path is answered; any other is 401.
+    """
 
     def __init__(self, application: WSGIApp) -> None:
         self.application = application
@@ -112,8 +115,8 @@ class Api:
         return response
 
     def _ensure_prepared(self) -> None:
-        """Get the database ready. Requests that come while one of them tries share its outcome, instead of queueing to
-        try one after the other.
+        """Get the database ready. Requests that arrive during an attempt wait for it and share its outcome; they do not
+        try again one after the other.
 
         Raises errors.DatabaseUnavailable, errors.SchemaUnusable.
         """
@@ -145,7 +148,8 @@ def _check_declared_body(environ: Environ) -> None:
 
 
 def _find_route(method: str, path: str, request: Request) -> tuple[routes.Route, dict[str, str]]:
-    """The route of the request, after all checks that are data of the route but policy.
+    """The route of the request and the variable segments of its path, after all checks that the route table describes,
+    except that of the policy rule.
 
     Raises errors.RouteNotFound, errors.MethodNotAllowed, errors.UnsupportedMediaType, errors.OnlyJson.
     """
@@ -204,7 +208,7 @@ def _error_response(exc: errors.PlacementError, environ: Environ) -> WSGIApp:
         return {'errors': [error]}
 
     environ.setdefault('CONTENT_TYPE', 'None')  # webob's text of a 415 shows it
-    # It may quote half a character (a lone surrogate), which no encoding has.
+    # The message may quote a lone surrogate, which cannot be encoded.
     message = str(exc).encode('utf-8', 'backslashreplace').decode()
     response = webob.exc.status_map[exc.status](message, json_formatter=to_json)
     if isinstance(exc, errors.MethodNotAllowed) and exc.allow:

@@ -1,6 +1,7 @@
 """What handlers see of HTTP: the request with its validated body and query, and the builders of responses (contract:
 http.md 2)."""
 
+import contextlib
 import datetime
 import http
 import json
@@ -76,8 +77,8 @@ class Request(webob.BaseRequest):
 class Response:
     """An answer, and the WSGI application that sends it.
 
-    `app_iter` are the parts of the body, which may be made while they are sent: then `content_length` is None. PERF: a
-    response of webob does more, and takes twenty times as long.
+    `app_iter` yields the parts of the body. If they are made while they are sent, their length is not known, and
+    `content_length` is None. PERF: webob's Response does more, and takes twenty times as long.
     """
 
     def __init__(self, status: int, body: bytes = b'') -> None:
@@ -110,11 +111,11 @@ def _refuse_constant(name: str) -> None:
 
 def dump_json(value: Any) -> bytes:
     """`value` as ASCII-only JSON."""
-    try:
+    with contextlib.suppress(TypeError):  # a number beyond 64 bits
         raw = orjson.dumps(value)
-    except TypeError:  # a number beyond 64 bits
-        raw = b'\xff'
-    return raw if raw.isascii() else json.dumps(value).encode()
+        if raw.isascii():
+            return raw
+    return json.dumps(value).encode()
 
 
 def json_response(
@@ -128,8 +129,7 @@ def json_response(
 ) -> Response:
     """An answer with a JSON body (`bytes` are taken as encoded already).
 
-    `cached`: the route shows its age (http.md 2.9) by `last_modified`, a naive UTC time, or not at all where that is
-    None.
+    `cached`: whether the route has the headers of http.md 2.9; for `last_modified` see `set_cache_headers`.
     """
     with timing.part('encode'):
         raw = body if isinstance(body, bytes) else dump_json(body)

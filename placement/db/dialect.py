@@ -72,7 +72,7 @@ def _row_text_mysql(element: row_text, visitor: Any, **kwargs: Any) -> str:
 
 
 class lines(functions.GenericFunction[str]):  # noqa: N801 - read as a function in SQL expressions
-    """The texts of a group of rows in one, a line for each; NULL without any but NULL.
+    """The texts of a group of rows in one text, a line for each. NULLs are left out; NULL if there is nothing else.
 
     PERF: `aggregate_strings` has SQLAlchemy put its separator into the statement at each execution.
     """
@@ -92,21 +92,21 @@ def _lines_mysql(element: lines, visitor: Any, **kwargs: Any) -> str:
     return f"GROUP_CONCAT({visitor.process(element.clauses, **kwargs)} SEPARATOR '\n')"
 
 
-# A block is 2 to the power of this many ids. Joined, what no name makes longer than 1,500 bytes stays below 400 kB.
+# A block is 2 to the power of this many ids. Rows of up to 1,500 bytes, joined, stay below 400 kB.
 BLOCK_BITS = 8
 
 
 def block(ids: sa.ColumnElement[int]) -> sa.ColumnElement[int]:
-    """The groups, by an id, in which rows are joined to one text. MariaDB cuts off without an error what is longer than
-    its max_allowed_packet (16 MB; 1 MB on some servers)."""
+    """The number of the block of an id. Many rows are joined to one text block by block, because MariaDB cuts off, and
+    reports no error, what is longer than its max_allowed_packet (16 MB; 1 MB on some servers)."""
     return ids.op('>>')(sa.literal_column(str(BLOCK_BITS)))
 
 
 def replace_rows(
     connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]], columns: Collection[str]
 ) -> None:
-    """Set `columns` of rows that are there, in one statement. Each of `rows` has the `id`, and all that must not be
-    NULL."""
+    """Set `columns` of existing rows, in one statement: an INSERT that finds the ids taken. So each of `rows` has the
+    `id` and a value for every column that must not be NULL."""
     connection.execute(_replacement(table, tuple(columns), connection.dialect.name), rows)
 
 

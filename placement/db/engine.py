@@ -30,7 +30,8 @@ T = TypeVar('T')
 # Lock conflicts and lost connections are tried this often in all, with jittered pauses from 5 ms up to a second.
 ATTEMPTS = 12
 FIRST_PAUSE, LONGEST_PAUSE = 0.005, 1.0
-# After this many seconds it is not tried again when a lock or the database did not come: the client waits, too.
+# After this many seconds a statement that could not get a lock, or reach the database, is not tried again: the client
+# is waiting.
 PATIENCE = 10.0
 # How long a SQLite writer waits for the one before it, in milliseconds.
 SQLITE_BUSY_TIMEOUT = 30_000
@@ -181,7 +182,8 @@ def read_rows(statement: sa.Select[Any], values: Mapping[str, Any] | None = None
 
     def once() -> Sequence[sa.Row[Any]]:
         with get_engine().connect() as connection:
-            # SQLAlchemy's own word for it. If it ever means nothing, the statement gets its transaction again.
+            # A private attribute of SQLAlchemy. Should it ever lose its meaning, the statement runs in a transaction
+            # again, which is slower and not wrong.
             connection._allow_autobegin = False
             return connection.execute(statement, values).all()
 

@@ -32,7 +32,7 @@ def list_all(request: Request) -> Response:
 
 
 def _set_body(response: Response, chunks: Iterator[bytes]) -> None:
-    """Make the body of these chunks, of which a large one is taken while it is sent."""
+    """Make the body of these chunks. If it is large, only its beginning is made now, the rest while it is sent."""
     ready: list[bytes] = []
     size = 0
     for chunk in chunks:

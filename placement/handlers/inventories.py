@@ -83,9 +83,10 @@ def from_body(record: Mapping[str, Any]) -> Inventory:
 
 
 def from_bodies(records: Mapping[str, Any]) -> dict[str, Inventory]:
-    """As `from_body` for several classes, whose records the schema checked only where the class could be one.
+    """The inventories of a valid body, by class name.
 
-    Any inventory does for a class that cannot be: it will be refused as unknown.
+    The schema checks only the records of names that have the form of a class. Any other name will be refused as an
+    unknown class, so what its record says does not matter.
     """
     return {
         name: from_body(record) if re.search(RESOURCE_CLASS_PATTERN, name) else Inventory(total=1)

@@ -33,7 +33,7 @@ _PARTS = 200
 
 @dataclass(frozen=True)
 class Claim:
-    """What one consumer shall hold from now on; no amounts: nothing any more.
+    """What one consumer shall hold from now on; a claim without amounts takes everything from it.
 
     `amounts` maps provider uuids to class names to amounts. `type` is None where the request cannot name one: that of
     an existing consumer stays. `generation` is looked at only if `checked`; None means that the consumer must be new.
@@ -74,7 +74,8 @@ def canonical(uuid: str) -> str:
 
 
 class Consumers(dict[str, Consumer]):
-    """Consumers by uuid, those without a row as well; `names` are the ids of names of their claims, as far as known."""
+    """Consumers by uuid, including those that have no row; `names` are the ids of names in their claims, as far as
+    `load` found them."""
 
     def __init__(self, wanted: Iterable[str] = ()) -> None:
         super().__init__((uuid, Consumer(uuid)) for uuid in wanted)
@@ -82,7 +83,7 @@ class Consumers(dict[str, Consumer]):
 
 
 _WANTED: sa.BindParameter[Any] = sa.bindparam('wanted', expanding=True)
-# Not a join: there are databases with allocations that have no consumer, and they have to go as well.
+# Not a join: some databases have allocations whose consumer has no row, and a claim replaces these as well.
 _LOAD: tuple[sa.Select[Any], ...] = (
     sa.select(
         _CONSUMERS.uuid,
@@ -137,7 +138,8 @@ def _load(of: tuple[sa.Table, ...]) -> sa.CompoundSelect[Any]:
 def check_generation(consumer: Consumer, claim: Claim) -> None:
     """Check that the writer of a claim knows the consumer's present state. Raises errors.ConsumerGenerationConflict.
 
-    A row that holds nothing is left from an accident, and clients do not see it: both "new" and its generation will do.
+    A row without allocations is left over from an accident, and clients cannot see it: both null, for a new consumer,
+    and the generation of the row are accepted.
     """
     if not claim.checked:
         return
@@ -248,7 +250,7 @@ def _text(generation: int | None) -> str:
 
 
 def _names(claims: Iterable[Claim]) -> list[Name]:
-    """The names of projects, users and types that claims on anything mention."""
+    """The names of projects, users and types in those claims that have amounts."""
     names: dict[Name, None] = {}
     for claim in claims:
         if claim.amounts:

@@ -228,7 +228,7 @@ def _warn_of_units(uuid: str, inventories: Inventories) -> None:
             )
 
 
-# --- within a transaction ---------------------------------------------------------------------------------------------
+# --- within a transaction ---
 
 
 def replace(

@@ -170,8 +170,8 @@ def _refuse_unknown(
     class_ids: Mapping[str, int],
     has_traits: Sequence[Condition],
 ) -> None:
-    """Raise the error of the first unknown name; or return if, in the order of the contract, a filter that no provider
-    at all passes comes before it and has made the answer empty.
+    """Raise the error of the first unknown name. Return if the contract evaluates a filter before it that no provider
+    passes: then the answer is empty.
 
     Raises errors.RequiredTraitUnknown, errors.ResourcesClassUnknown.
     """

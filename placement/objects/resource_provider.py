@@ -133,7 +133,7 @@ def _only(found: dict[str, Provider], uuid: str) -> Provider:
         raise errors.ProviderNotFound(uuid=uuid) from None
 
 
-# --- creation, change, deletion --------------------------------------------------------------------------------------
+# --- creation, change, deletion ---
 
 _UNKNOWN_PARENT = 'parent provider UUID does not exist.'
 

@@ -13,7 +13,7 @@ from jsonschema import exceptions
 
 from placement.schemas import Schema
 
-# Of so many errors in a body the best is told of: all that a person makes, not all that a machine can.
+# The most telling of the first so many errors of a body is reported: a person makes fewer, a program may make millions.
 _MOST_ERRORS = 1000
 # Longest excerpt of a schema or of a client's data in an error text, in characters.
 _EXCERPT = 1000

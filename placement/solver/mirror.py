@@ -4,11 +4,12 @@ Every request asks the database for checksums of what the topology is made of: p
 classes and traits. Of a table whose checksum moved, checksums by blocks of provider ids tell what to read again.
 Checksum and data are read in the transaction of the request, so that what comes out is exactly what that transaction
 sees, whoever wrote it: another worker, another service on the same database, an operator with SQL, a restored backup.
-Generations play no part, so neither do writes of allocations make anything to be read again.
+Generations play no part, so that a write of allocations, which changes nothing else of a provider, causes nothing to be
+read again.
 
 PERF: a request for a few candidates does not need to know all inventories, only those of the providers that come first.
-For it there is `Belief`: inventories as they were, held against the database as far as somebody looks at them (limit=10
-of 10,000 hosts: 5 ms less).
+For it there is `Belief`: inventories as they were, of which only those that somebody looks at are compared with the
+database (limit=10 of 10,000 hosts: 5 ms less).
 
 What a request finds is put in the place of what was there as one immutable value: threads do not wait for each other,
 and one that loses the race costs the next request a few blocks.
@@ -51,7 +52,7 @@ class _Part:
         return dialect.block(self.key).label('block')
 
     def changed(self, connection: sa.Connection, before: Sums) -> tuple[Sums, set[int]]:
-        """The sums by block, and the blocks that are not what they were, those that went or came included."""
+        """The sums by block as they are now, and which blocks have changed, been added or gone."""
         statement = sa.select(self.block, sa.func.count(), self.checksum).group_by(self.block)
         now = {block: (count, int(total)) for block, count, total in connection.execute(statement)}
         return now, {block for block in before.keys() | now.keys() if before.get(block) != now.get(block)}
@@ -101,8 +102,8 @@ _INVENTORIES = _Part(
     checksum.combined,
 )
 
-# PERF: a table as a whole first; its blocks would cost a quarter more each time (10 ms to 8 ms for 30,000 inventories),
-# and 40 rows to be parsed.
+# PERF: a table as a whole first; its blocks would cost a quarter more each time (for 30,000 inventories 10 ms, not 8),
+# and many rows to be parsed.
 _SUMS: dict[sa.Table, sa.Select[*tuple[Any, ...]]] = {
     table: sa.select(sa.literal_column(f"'{table.name}'"), sa.func.count(), total).select_from(table)
     for table, total in (
@@ -112,8 +113,8 @@ _SUMS: dict[sa.Table, sa.Select[*tuple[Any, ...]]] = {
         (tables.inventories, _INVENTORIES.checksum),
     )
 }
-# Who wants candidates for more than the first part of all providers does not believe; nor who would have to look at
-# more than the second.
+# `Belief` is for requests whose limit is at most the first part of the number of providers, and that look at no more
+# than the second part of them.
 _FEW, _MOST = 1 / 16, 1 / 8
 
 
@@ -177,7 +178,8 @@ class Mirror:
 
 
 class Belief:
-    """A topology all of which holds for the transaction of `connection` but, maybe, its inventories."""
+    """A topology that is right for the transaction of `connection`, except perhaps for its inventories; `check`
+    compares those that matter with the database."""
 
     def __init__(self, connection: sa.Connection, topology: Topology, inventories: Inventories) -> None:
         self.topology = topology

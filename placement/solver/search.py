@@ -28,7 +28,7 @@ Cover = tuple[Sequence[int], Callable[[int], bool]]
 # A search at one anchor gives up after so many steps without another choice (about 10 seconds). Packing is a hard
 # problem: without an end to it, one request could keep a worker busy for ever.
 PATIENCE = 3_000_000
-# So many providers in all of the situations that are remembered; it takes 4 bytes and more for each.
+# Situations are remembered until they have so many providers in all, each of which takes 8 bytes and more.
 REMEMBERED = 4_000_000
 
 

@@ -35,8 +35,9 @@ PIECES = 10_000
 
 # Candidates come as arrays (candidate, slot) of provider rows.
 Block = Ints
-# Called with a number of provider rows from the first on before anything is concluded from their inventories; raises
-# what its maker catches if they are not right. A sharing provider may be of use anywhere: with one, all are concerned.
+# Called with a row number before anything is concluded from the inventories of the provider rows below it. It raises an
+# exception, which its maker catches, if these inventories are out of date. Where there are sharing providers, which may
+# be of use to any tree, it is called for all rows.
 Check = Callable[[int], None]
 # What one step over the anchors gives: finished candidates of a run of flat anchors, or the search at one anchor.
 Part = Block | Iterator[Choice]
@@ -98,7 +99,7 @@ class Search:
         """Read the usage of all that could serve at these anchors, and look again."""
         rows = self._concerned(anchors)
         if len(rows) >= MANY and (scarce := self._scarce()):
-            # PERF: where nothing fits, this is all that is read (10,000 hosts of 600,000 allocations: 42 ms to 75 ms).
+            # PERF: where nothing fits, this is all that is read (10,000 hosts of 600,000 allocations: 42 ms, not 75).
             self.usage.require(rows, scarce)
             self.chances = Chances(self.plan, self.usage.used)
             rows = self._concerned(anchors[self.chances.alive[anchors]])
