@@ -3,6 +3,10 @@
 Anything may raise these; `app.py` alone turns them into responses. Clients match on `code` and on fragments of the
 text (contract: http.md 2.8 and 5, phrases.md), so a text may grow but keeps its listed words. `{names}` in a text are
 the keyword arguments of the class.
+
+It is one long file on purpose: it is a list, to be searched for a text that a client saw. Its parts, in this order: the
+HTTP layer; resource classes and traits; resource providers; inventories, aggregates and traits of a provider;
+allocations; reshaper; query values of two routes; GET /allocation_candidates.
 """
 
 from typing import Any, ClassVar
