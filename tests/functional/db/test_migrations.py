@@ -1,11 +1,13 @@
 """The chain of schema revisions (contract: service.md 1.2 to 1.5)."""
 
+import contextlib
 import datetime
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -14,6 +16,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 
+from placement.db import engine as db_engine
 from placement.db import migration, tables
 from placement.db.revision import HEAD as KNOWN_HEAD
 from tests import databases, service
@@ -145,6 +148,31 @@ class TestUpgrade:
         assert recorded(empty_database) == ['b5c396305c25']
         assert dump(empty_database) == before
         migration.upgrade()
+
+    @pytest.mark.parametrize('empty_database', ['mariadb'], indirect=True)
+    def test_interrupted_revisions_go_on_where_they_were(
+        self, empty_database: databases.Database, another_database: databases.Database
+    ) -> None:
+        """MariaDB commits each statement that changes the schema. Here each attempt dies after one of them."""
+        migration.upgrade('b5c396305c25')
+        changes: list[str] = []
+
+        def die_after_one(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+            if statement.lstrip().startswith(('CREATE', 'ALTER', 'DROP')):
+                if changes:
+                    raise ConnectionResetError
+                changes.append(statement)
+
+        sa.event.listen(db_engine.get_engine(), 'before_cursor_execute', die_after_one)
+        # A table, a column, a foreign key and an index come, five indexes go.
+        for attempt in range(9):
+            assert (attempt, migration.version() == HEAD) == (attempt, False)
+            changes.clear()
+            with contextlib.suppress(ConnectionResetError):
+                migration.upgrade()
+        assert migration.version() == HEAD
+        migrate(another_database)
+        assert dump(empty_database) == dump(another_database)
 
     def test_tables_without_a_recorded_revision_are_refused_before_anything_is_done(
         self, empty_database: databases.Database
