@@ -12,7 +12,7 @@ from oslo_db import exception as db_exc
 from oslo_middleware import healthcheck
 from oslo_middleware.healthcheck import opts, pluginbase
 
-from placement import errors
+from placement import config, errors
 from placement.db import engine, tables
 from placement.requestlog import Environ, WSGIApp
 
@@ -24,14 +24,17 @@ UNREADABLE = (errors.PlacementError, db_exc.DBError, sa.exc.SQLAlchemyError)
 
 
 class Healthcheck:
-    """WSGI middleware that answers at `PATH`, and passes everything else on."""
+    """WSGI middleware that answers at `PATH`, and passes everything else on. Raises config.ConfigError."""
 
     def __init__(self, application: WSGIApp, conf: cfg.ConfigOpts) -> None:
         self.application = application
         conf.register_opts(opts.HEALTHCHECK_OPTS, group='healthcheck')
         conf.set_default('backends', [BACKEND], group='healthcheck')
         # It passes on what `[healthcheck] allowed_source_ranges` does not allow.
-        self.healthcheck: WSGIApp = healthcheck.Healthcheck(application, conf)
+        try:
+            self.healthcheck: WSGIApp = healthcheck.Healthcheck(application, conf)
+        except (ValueError, cfg.Error) as exc:
+            raise config.ConfigError(f'[healthcheck] cannot be used: {exc}.') from exc
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Answer, or pass the request on."""

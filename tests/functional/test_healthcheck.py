@@ -3,6 +3,7 @@
 import pytest
 from oslo_middleware.healthcheck import opts
 
+from placement import config, health
 from tests import databases
 from tests.client import Client
 
@@ -46,3 +47,10 @@ class TestOn:
         conf.set_override('allowed_source_ranges', ['192.0.2.0/24'], group='healthcheck')
         client: Client = request.getfixturevalue('client')
         assert client.call('GET', '/healthcheck', **NOBODY).status_code == 401
+
+    @pytest.mark.parametrize('database', ['sqlite'], indirect=True)
+    def test_ranges_of_no_use_are_one_sentence(self, conf) -> None:
+        conf.register_opts(opts.HEALTHCHECK_OPTS, group='healthcheck')
+        conf.set_override('allowed_source_ranges', ['nonsense'], group='healthcheck')
+        with pytest.raises(config.ConfigError, match=r"^\[healthcheck\] cannot be used: 'nonsense' does not appear"):
+            health.Healthcheck(lambda environ, start_response: [], conf)
