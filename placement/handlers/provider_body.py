@@ -3,7 +3,6 @@
 from typing import Any
 
 from placement import errors
-from placement.db import engine
 from placement.http import Request
 from placement.objects import resource_provider
 
@@ -19,5 +18,5 @@ def provider_body(request: Request) -> Any:
     try:
         return request.json()
     except errors.BadRequest:
-        engine.read(lambda connection: resource_provider.get(connection, request.segments['uuid']))
+        resource_provider.show(request.segments['uuid'])
         raise

@@ -1,7 +1,7 @@
 """Inventories of resource providers (contract: http.md 5.6, 5.7; service.md 2.2, 2.6).
 
-Called by `handlers/inventories.py`. `replace` and `replace_several` set whole inventories within a transaction that is
-open already; the reshaper uses them too.
+Called by `handlers/inventories.py`. `replace` sets whole inventories within a transaction that is open already; the
+reshaper uses it too.
 """
 
 import dataclasses
@@ -124,7 +124,7 @@ def replace_of_provider(uuid: str, generation: int, inventories: Inventories, ma
 
     def change(connection: sa.Connection, provider: Provider) -> None:
         check_capacity(uuid, 'update', inventories, may_reserve_all)
-        replace(connection, provider, inventories, unknown=unknown, in_use_prefix='update conflict: ')
+        replace(connection, {provider: inventories}, unknown=unknown, in_use_prefix='update conflict: ')
 
     generation = _change(uuid, generation, change)
     _warn_of_units(uuid, inventories)
@@ -180,7 +180,7 @@ def delete_of_provider(uuid: str) -> None:
     def unknown(name: str) -> errors.PlacementError:
         raise AssertionError(f'{name} was not asked for')
 
-    _change(uuid, None, lambda connection, provider: replace(connection, provider, {}, unknown=unknown))
+    _change(uuid, None, lambda connection, provider: replace(connection, {provider: {}}, unknown=unknown))
 
 
 def check_capacity(uuid: str, action: str, inventories: Inventories, may_reserve_all: bool) -> None:
@@ -232,18 +232,6 @@ def _warn_of_units(uuid: str, inventories: Inventories) -> None:
 
 
 def replace(
-    connection: sa.Connection,
-    provider: Provider,
-    inventories: Inventories,
-    *,
-    unknown: Callable[[str], errors.PlacementError],
-    in_use_prefix: str = '',
-) -> None:
-    """Set the whole inventory of one provider; see `replace_several`."""
-    replace_several(connection, {provider: inventories}, unknown=unknown, in_use_prefix=in_use_prefix)
-
-
-def replace_several(
     connection: sa.Connection,
     wanted: Mapping[Provider, Inventories],
     *,

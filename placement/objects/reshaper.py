@@ -43,7 +43,7 @@ def reshape(new: Mapping[str, NewInventory], claims: Sequence[Claim]) -> None:
         consumers = allocation.check(connection, claims, providers) if claims else Consumers()
 
         def set_inventories(uuids: Iterable[str], keep_others: bool) -> None:
-            inventory.replace_several(
+            inventory.replace(
                 connection,
                 {providers[uuid]: new[uuid].inventories for uuid in uuids},
                 unknown=_unknown_class,

@@ -40,6 +40,7 @@ def root_id(providers: Any = _PROVIDERS) -> sa.ColumnElement[int]:
     return sa.func.coalesce(providers.root_provider_id, providers.parent_provider_id, providers.id)
 
 
+# As the fields of `Provider`.
 _COLUMNS = (
     _PROVIDERS.id,
     _PROVIDERS.uuid,
@@ -54,9 +55,9 @@ _COLUMNS = (
 
 # PERF: statements of frequent requests are built once, here and in the other modules: SQLAlchemy takes longer to build
 # one (0.2 to 1 ms) than MariaDB to run it.
-_FIND = sa.select(*_COLUMNS).where(_PROVIDERS.uuid.in_(sa.bindparam('uuids', expanding=True)))
 _LOCK = (
-    dialect.by_index(_FIND, tables.resource_providers, 'uniq_resource_providers0uuid')
+    dialect.by_index(sa.select(*_COLUMNS), tables.resource_providers, 'uniq_resource_providers0uuid')
+    .where(_PROVIDERS.uuid.in_(sa.bindparam('uuids', expanding=True)))
     .order_by(_PROVIDERS.id)
     .with_for_update()
 )
@@ -86,22 +87,14 @@ def read_rows(statement: sa.Select[Any], uuid: str) -> Sequence[sa.Row[Any]]:
     return rows
 
 
-def find(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Provider]:
-    """Those of the wanted uuids that exist, by canonical uuid."""
-    return _by_uuid(connection, _FIND, wanted)
-
-
 def lock(connection: sa.Connection, wanted: Iterable[str]) -> dict[str, Provider]:
-    """As `find`, and nobody else changes these providers until the transaction ends.
+    """Those of the wanted uuids that exist, by canonical uuid. Nobody else changes these providers until the
+    transaction ends.
 
     Must be the first statement of a write transaction, so that all that it reads later is as new as the lock.
     """
-    return _by_uuid(connection, _LOCK, wanted)
-
-
-def get(connection: sa.Connection, uuid: str) -> Provider:
-    """One provider. Raises errors.ProviderNotFound."""
-    return _only(find(connection, [uuid]), uuid)
+    rows = connection.execute(_LOCK, {'uuids': list({uuids.canonical(uuid) for uuid in wanted})})
+    return {uuids.canonical(row.uuid): Provider(*row) for row in rows}
 
 
 def lock_one(connection: sa.Connection, uuid: str) -> Provider:
@@ -119,11 +112,6 @@ def bump(connection: sa.Connection, providers: Iterable[Provider], error: errors
         return
     values = {'ids': list(seen), 'seen': list(seen.items()), 'now': engine.utcnow()}
     engine.require_rows(connection.execute(_BUMP, values), len(seen), error)
-
-
-def _by_uuid(connection: sa.Connection, statement: sa.Select[Any], wanted: Iterable[str]) -> dict[str, Provider]:
-    rows = connection.execute(statement, {'uuids': list({uuids.canonical(uuid) for uuid in wanted})})
-    return {uuids.canonical(row.uuid): Provider(*row) for row in rows}
 
 
 def _only(found: dict[str, Provider], uuid: str) -> Provider:

@@ -170,11 +170,11 @@ def test_an_inventory_and_the_end_of_its_class_at_once(app, client, database):
 
 
 def _replace(wanted, **options):
-    """`replace_several` by uuid, as a reshape uses it."""
+    """`inventory.replace` by uuid, as a reshape uses it."""
 
     def work(connection):
         locked = resource_provider.lock(connection, wanted)
-        inventory.replace_several(
+        inventory.replace(
             connection,
             {locked[rp]: inventories for rp, inventories in wanted.items()},
             unknown=lambda name: errors.ReshapeClassUnknown(resource_class=name),
