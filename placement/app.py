@@ -103,7 +103,7 @@ class Api:
             environ.get('HTTP_OPENSTACK_API_VERSION')
         )
         _check_declared_body(environ)
-        route, request.segments = _find_route(environ['REQUEST_METHOD'], environ.get('PATH_INFO', ''), request)
+        route, request.segments = _find_route(request)
         request.body_schema, request.query_schema = route.body, route.query
         request.conf, request.context = self.conf, environ['placement.context']
         if route.rule is not None:
@@ -147,16 +147,17 @@ def _check_declared_body(environ: Environ) -> None:
         raise errors.ContentTypeRequired()
 
 
-def _find_route(method: str, path: str, request: Request) -> tuple[routes.Route, dict[str, str]]:
+def _find_route(request: Request) -> tuple[routes.Route, dict[str, str]]:
     """The route of the request and the variable segments of its path, after all checks that the route table describes,
     except that of the policy rule.
 
     Raises errors.RouteNotFound, errors.MethodNotAllowed, errors.UnsupportedMediaType, errors.OnlyJson.
     """
-    found = routes.match(path)
+    found = routes.match(request.environ.get('PATH_INFO', ''))
     if found is None:
         raise errors.RouteNotFound()
     methods, segments = found
+    method = request.environ['REQUEST_METHOD']
     if method not in methods:
         raise errors.MethodNotAllowed(allow=list(methods))
     candidates = methods[method]

@@ -44,7 +44,9 @@ class Route:
     method: str
     path: str
     handler: Handler
+    # None: everybody may, or the handler asks the policy.
     rule: str | None
+    # The first and the last version that have it.
     since: tuple[int, int] = MIN_VERSION
     until: tuple[int, int] = MAX_VERSION
     body: VersionedSchema | None = None
@@ -56,8 +58,17 @@ class Route:
     media_first: bool = False
 
 
-def _get(path: str, handler: Handler, rule: str | None, **more: object) -> Route:
-    return Route('GET', path, handler, rule, **{'gives_json': True, **more})  # type: ignore[arg-type]
+def _get(
+    path: str,
+    handler: Handler,
+    rule: str | None,
+    since: tuple[int, int] = MIN_VERSION,
+    query: VersionedSchema | None = None,
+    gives_json: bool = True,
+    media_first: bool = False,
+) -> Route:
+    """A GET, which usually gives JSON."""
+    return Route('GET', path, handler, rule, since, query=query, gives_json=gives_json, media_first=media_first)
 
 
 RP = '/resource_providers/{uuid}'
