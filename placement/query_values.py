@@ -39,7 +39,7 @@ class TraitFilter:
     forbidden: tuple[str, ...] = ()
 
     def conflicts(self) -> list[str]:
-        """The names, sorted, that keep a set of `any_of` from ever being met, because all of the set is forbidden."""
+        """The names, sorted, in those sets of `any_of` that can never be met, because the whole set is forbidden."""
         refused = set(self.forbidden)
         return sorted({name for names in self.any_of if refused.issuperset(names) for name in names})
 

@@ -56,8 +56,10 @@ _clock: contextvars.ContextVar[Clock | None] = contextvars.ContextVar('placement
 
 @contextlib.contextmanager
 def measuring() -> Iterator[Clock]:
-    """A clock for the request that this thread answers in the block, the one that already measures it if there is one;
-    what is no part counts as `other`."""
+    """Measure the request that this thread answers in the block; time outside of all parts counts as `other`.
+
+    If a clock measures the request already, it is that one.
+    """
     running = _clock.get()
     if running is not None:
         yield running

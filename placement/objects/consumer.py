@@ -162,7 +162,8 @@ _DELETE = sa.delete(tables.consumers).where(*_AS_SEEN)
 
 
 def save(connection: sa.Connection, claims: Sequence[Claim], consumers: Consumers) -> None:
-    """Write the consumers' rows as the claims want them, each a generation further; those left without allocations go.
+    """Write the rows of consumers as their claims say, and increment their generations. Rows of consumers that are left
+    without allocations are deleted.
 
     Raises engine.retry(errors.ConsumerGenerationConflict) if another writer changed or created one of them meanwhile.
     """

@@ -52,7 +52,7 @@ def reshape(new: Mapping[str, NewInventory], claims: Sequence[Claim]) -> None:
             )
             resource_provider.bump(connection, [providers[uuid] for uuid in uuids], errors.ReshapeRace())
 
-        # Each step is a change of its own: clients know the sum (http.md 8).
+        # Each step increments generations by itself: clients see the sum (http.md 8).
         growing = [uuid for uuid, wanted in new.items() if wanted.inventories]
         if growing:
             set_inventories(growing, keep_others=True)

@@ -63,8 +63,10 @@ def _missing_standard(connection: sa.Connection) -> list[str]:
 def list_all(
     names: Collection[str] | None = None, prefix: str | None = None, associated: bool | None = None
 ) -> tuple[list[str], datetime.datetime | None]:
-    """The sorted names of traits and the time of the latest change of one (None without traits); all those asked for
-    by `names`, by a `prefix` in which % and _ are wildcards, and by whether some provider has them (None: no matter).
+    """The names of traits, sorted, and the time of the latest change of one (None if none is found).
+
+    A filter that is None lets all pass: `names` lists them, `prefix` is what they start with (% and _ are wildcards in
+    it), `associated` says whether some provider has them or none.
     """
     statement = _ALL_IN_ONE_ROW
     if names is not None:

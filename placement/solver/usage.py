@@ -20,8 +20,8 @@ class Usage:
         self.used = np.zeros(len(topology.stock.rows), np.int64)
 
     def require(self, rows: Ints, classes: Collection[str] | None = None) -> None:
-        """Read what is used of these provider rows (and these classes), what is known already excepted: one
-        statement, or none."""
+        """Read what is used of these provider rows (if given, of these classes only), unless it is known already. One
+        statement at most."""
         stock, size = self._topology.stock, self._topology.size
         concerned = np.full(len(stock.rows), classes is None)
         for name in classes or ():
