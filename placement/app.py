@@ -15,7 +15,7 @@ import webob.exc
 from oslo_config import cfg
 from oslo_middleware import cors, http_proxy_to_wsgi
 
-from placement import auth, errors, health, metrics, microversion, requestlog, routes
+from placement import auth, errors, health, metrics, microversion, profiler, requestlog, routes
 from placement.context import RequestContext
 from placement.http import JSON, Request, Response
 from placement.requestlog import Environ, WSGIApp
@@ -35,6 +35,7 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
     """
     metrics.start(conf)
     application: WSGIApp = Api(conf, prepare)
+    application = profiler.profiled(application)
     application = Identified(application)
     application = auth.wrap(application, conf)
     if conf.cors.allowed_origin:
@@ -47,7 +48,7 @@ def load(conf: cfg.ConfigOpts, prepare: Callable[[], None]) -> WSGIApp:
         application = health.Healthcheck(application, conf)
     if conf.oslo_middleware.enable_proxy_headers_parsing:
         application = http_proxy_to_wsgi.HTTPProxyToWSGI(application, conf)
-    return application
+    return profiler.traced(application, conf)
 
 
 class Identified:

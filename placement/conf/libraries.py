@@ -9,9 +9,9 @@ from oslo_middleware import cors, http_proxy_to_wsgi
 from oslo_policy import opts as policy_opts
 
 try:
-    from osprofiler import opts as profiler_opts  # type: ignore[import-not-found, unused-ignore]
+    from osprofiler import opts as profiler_opts
 except ImportError:
-    profiler_opts = None
+    profiler_opts = None  # type: ignore[assignment]
 
 _ALLOWED_HEADERS = [
     'X-Auth-Token',
