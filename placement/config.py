@@ -5,6 +5,7 @@ mistake ends the start with one sentence that names the option and where its val
 """
 
 import contextlib
+import inspect
 import io
 import os
 import re
@@ -83,7 +84,7 @@ def check(conf: cfg.ConfigOpts) -> None:
         if isinstance(value, cfg.ConfigOpts.GroupAttr):
             for option in value:
                 _read(value, name, option)
-    _check_connection(conf.placement_database.connection)
+    _check_connection(conf.placement_database.connection, conf.placement_database.connection_parameters)
 
 
 @contextlib.contextmanager
@@ -143,12 +144,13 @@ def _variable(group: str, name: str) -> str:
     return f'OS_{group.upper()}__{name.upper()}'
 
 
-def _check_connection(connection: str) -> None:
+def _check_connection(connection: str, parameters: str) -> None:
     """The URL is never shown: it has the password."""
     if not connection:
         raise ConnectionUnusable(_missing('placement_database', 'connection'))
     try:
-        dialect = sa.make_url(connection).get_dialect()
+        url = sa.make_url(connection)
+        dialect = url.get_dialect()
     except (sa.exc.ArgumentError, ValueError, UnicodeError) as exc:
         raise ConnectionUnusable(
             '[placement_database] connection is no database URL: expected something like '
@@ -160,8 +162,17 @@ def _check_connection(connection: str) -> None:
             f'it must be one of {", ".join(DATABASES)}.'
         )
     try:
-        dialect.import_dbapi()
+        driver = dialect.import_dbapi()
     except ImportError as exc:
         raise ConnectionUnusable(
             f'[placement_database] connection needs the Python package {exc.name}, which is not installed.'
+        ) from exc
+    url = url.update_query_string(parameters, append=True).difference_update_query(['plugin'])
+    try:
+        arguments, named = dialect().create_connect_args(url)
+        if inspect.isclass(driver.connect):  # the one of sqlite3 is not written in Python, and cannot be asked
+            inspect.signature(driver.connect).bind(*arguments, **named)
+    except (TypeError, ValueError, sa.exc.ArgumentError) as exc:
+        raise ConnectionUnusable(
+            f'[placement_database] connection or connection_parameters has a parameter of no use: {exc}.'
         ) from exc

@@ -53,7 +53,9 @@ OPTS = [
     cfg.IntOpt('retry_interval', default=10, help='The pause between two of these attempts, in seconds.'),
     cfg.IntOpt(
         'max_overflow',
-        help='The number of connections that a process may open beyond max_pool_size when it is busy. Unset means 10.',
+        min=-1,
+        help='The number of connections that a process may open beyond max_pool_size when it is busy. Unset means 10, '
+        '-1 means any number.',
     ),
     cfg.IntOpt(
         'connection_debug',

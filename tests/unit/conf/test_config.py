@@ -153,6 +153,41 @@ class TestMistakes:
             load()
         assert 'secret' not in str(caught.value)
 
+    @pytest.mark.parametrize(
+        ('url', 'parameters', 'complaint'),
+        [
+            ('mysql+pymysql://u:secret@host/db', 'nope=1', "unexpected keyword argument 'nope'"),
+            ('mysql+pymysql://u:secret@host/db?nope=1', '', "unexpected keyword argument 'nope'"),
+            ('mysql+pymysql://u:secret@host/db', 'read_timeout=soon', "'soon'"),
+            ('sqlite:////tmp/db', 'timeout=soon', "'soon'"),
+        ],
+    )
+    def test_a_parameter_that_the_driver_does_not_take(
+        self, home: Path, url: str, parameters: str, complaint: str
+    ) -> None:
+        (home / 'placement.conf').write_text(
+            f'[placement_database]\nconnection = {url}\nconnection_parameters = {parameters}\n'
+        )
+        with pytest.raises(
+            config.ConfigError, match=f'connection_parameters has .* of no use: .*{complaint}'
+        ) as caught:
+            load()
+        assert 'secret' not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        'parameters', ['', 'charset=utf8mb4&read_timeout=60', 'init_command=SET SESSION wsrep_sync_wait = 7']
+    )
+    def test_parameters_that_it_takes(self, home: Path, parameters: str) -> None:
+        (home / 'placement.conf').write_text(
+            f'[placement_database]\nconnection = mysql+pymysql://u:p@host/db\nconnection_parameters = {parameters}\n'
+        )
+        assert load().placement_database.connection_parameters == parameters
+
+    def test_fewer_connections_than_none(self, home: Path) -> None:
+        (home / 'placement.conf').write_text('[placement_database]\nconnection = sqlite://\nmax_overflow = -2\n')
+        with pytest.raises(config.ConfigError, match=r'\[placement_database\] max_overflow has a bad value'):
+            load()
+
     def test_a_file_that_is_a_directory(self, home: Path) -> None:
         (home / 'placement.conf').mkdir()
         with pytest.raises(config.ConfigError, match=r'/placement\.conf cannot be read: Is a directory'):
