@@ -112,7 +112,8 @@ def _cpus(mask: str, vcpus: int) -> set[int]:
         if match is None:
             raise FlavorError(f'extra spec hw:cpu_dedicated_mask={mask}: {piece!r} is not a CPU or a range of CPUs')
         first = int(match[2])
-        (excluded if match[1] else chosen).update(range(first, int(match[3] or first) + 1))
+        last = min(int(match[3] or first), max(first, vcpus))
+        (excluded if match[1] else chosen).update(range(first, last + 1))
     return ((chosen or set(range(vcpus))) - excluded) & set(range(vcpus))
 
 

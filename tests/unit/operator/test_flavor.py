@@ -32,6 +32,13 @@ TAIL = '&root_required=!COMPUTE_STATUS_DISABLED'
             ['hw:cpu_policy=mixed', 'hw:cpu_dedicated_mask=^0'],
             'resources=PCPU:3,VCPU:1,MEMORY_MB:512',
         ),
+        ('vcpus=4,ram=512', ['hw:cpu_policy=mixed', 'hw:cpu_dedicated_mask=7-9'], 'resources=VCPU:4,MEMORY_MB:512'),
+        # A range far beyond the CPUs that there are is not counted through.
+        (
+            'vcpus=4,ram=512',
+            ['hw:cpu_policy=mixed', 'hw:cpu_dedicated_mask=1-999999999999'],
+            'resources=PCPU:3,VCPU:1,MEMORY_MB:512',
+        ),
         ('vcpus=1,ram=512', ['hw:mem_encryption=True'], 'resources=VCPU:1,MEMORY_MB:512,MEM_ENCRYPTION_CONTEXT:1'),
         (
             'vcpus=1,ram=512',
