@@ -9,6 +9,8 @@ from collections.abc import Mapping
 
 # A key of extra specs: resources:VCPU, resources1:VCPU, trait_GPU:HW_NUMA_ROOT.
 _SPEC = re.compile(r'^(resources|trait)([a-zA-Z0-9_-]{0,64}):(.+)$')
+# No database has larger numbers.
+_NUMBER = re.compile(r'[0-9]{1,18}')
 _NUMBERS = ('vcpus', 'ram', 'disk', 'ephemeral', 'swap')
 # Nova keeps servers from hosts whose compute service is disabled.
 _ENABLED = '!COMPUTE_STATUS_DISABLED'
@@ -26,7 +28,7 @@ def parse_flavor(text: str) -> dict[str, int]:
     numbers: dict[str, int] = {}
     for piece in text.split(','):
         name, _, value = piece.strip().partition('=')
-        if name not in _NUMBERS or not value.isdecimal():
+        if name not in _NUMBERS or not _NUMBER.fullmatch(value):
             raise FlavorError(
                 f'--flavor {text!r}: {piece!r} is not one of {", ".join(_NUMBERS)} with a whole number, '
                 'as in vcpus=4,ram=8192,disk=40'
@@ -59,7 +61,7 @@ def query_pairs(flavor: Mapping[str, int], specs: Mapping[str, str]) -> list[tup
             continue
         kind, suffix, name = match.groups()
         if kind == 'resources':
-            if not value.isdecimal():
+            if not _NUMBER.fullmatch(value):
                 raise FlavorError(f'extra spec {key}={value}: the amount is not a whole number')
             resources.setdefault(suffix, {})[name] = int(value)
         elif value not in ('required', 'forbidden'):
@@ -108,7 +110,7 @@ def _cpus(mask: str, vcpus: int) -> set[int]:
     excluded: set[int] = set()
     pieces = [piece.strip() for piece in mask.split(',')]
     for piece in pieces:
-        match = re.fullmatch(r'(\^?)(\d+)(?:-(\d+))?', piece)
+        match = re.fullmatch(r'(\^?)([0-9]{1,18})(?:-([0-9]{1,18}))?', piece)
         if match is None:
             raise FlavorError(f'extra spec hw:cpu_dedicated_mask={mask}: {piece!r} is not a CPU or a range of CPUs')
         first = int(match[2])
