@@ -140,6 +140,11 @@ def misleading(group: str, name: str) -> str:
     )
 
 
+def uninstalled(what: str, package: str) -> str:
+    """The sentence for a missing package; `what` is the option that needs it, or the variable."""
+    return f'{what} needs the Python package {package}, which is not installed.'
+
+
 def _variable(group: str, name: str) -> str:
     return f'OS_{group.upper()}__{name.upper()}'
 
@@ -164,9 +169,7 @@ def _check_connection(connection: str, parameters: str) -> None:
     try:
         driver = dialect.import_dbapi()
     except ImportError as exc:
-        raise ConnectionUnusable(
-            f'[placement_database] connection needs the Python package {exc.name}, which is not installed.'
-        ) from exc
+        raise ConnectionUnusable(uninstalled('[placement_database] connection', str(exc.name))) from exc
     url = url.update_query_string(parameters, append=True).difference_update_query(['plugin'])
     try:
         arguments, named = dialect().create_connect_args(url)

@@ -28,10 +28,8 @@ class Keystone:
             raise config.ConfigError(f'[keystone_authtoken] cannot be used: {exc}.') from exc
         if conf.keystone_authtoken.memcached_servers and importlib.util.find_spec('memcache') is None:
             # It would be found missing by each request.
-            raise config.ConfigError(
-                '[keystone_authtoken] memcached_servers needs the Python package python-memcached, which is not '
-                'installed.'
-            )
+            option = '[keystone_authtoken] memcached_servers'
+            raise config.ConfigError(config.uninstalled(option, 'python-memcached'))
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Pass the request on, if it may."""

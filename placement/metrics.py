@@ -59,9 +59,7 @@ def start(conf: cfg.ConfigOpts) -> None:
     except ImportError as exc:
         if exc.name != 'prometheus_client':
             raise
-        raise config.ConfigError(
-            '[metrics] enabled needs the Python package prometheus-client, which is not installed.'
-        ) from exc
+        raise config.ConfigError(config.uninstalled('[metrics] enabled', 'prometheus-client')) from exc
     _meter = prometheus.Meter(conf)
 
 

@@ -46,5 +46,5 @@ def profiled(application: WSGIApp) -> WSGIApp:
     try:
         profiler = importlib.import_module('werkzeug.middleware.profiler')
     except ImportError as exc:
-        raise config.ConfigError(f'{DIRECTORY} needs the Python package werkzeug, which is not installed.') from exc
+        raise config.ConfigError(config.uninstalled(DIRECTORY, 'werkzeug')) from exc
     return profiler.ProfilerMiddleware(application, stream=None, profile_dir=directory)
