@@ -10,7 +10,8 @@ from collections.abc import Mapping
 # A key of extra specs: resources:VCPU, resources1:VCPU, trait_GPU:HW_NUMA_ROOT.
 _SPEC = re.compile(r'^(resources|trait)([a-zA-Z0-9_-]{0,64}):(.+)$')
 # No database has larger numbers.
-_NUMBER = re.compile(r'[0-9]{1,18}')
+_NUMBER = re.compile('[0-9]{1,18}')
+_CPUS = re.compile(rf'(\^?)({_NUMBER.pattern})(?:-({_NUMBER.pattern}))?')
 _NUMBERS = ('vcpus', 'ram', 'disk', 'ephemeral', 'swap')
 # Nova keeps servers from hosts whose compute service is disabled.
 _ENABLED = '!COMPUTE_STATUS_DISABLED'
@@ -110,7 +111,7 @@ def _cpus(mask: str, vcpus: int) -> set[int]:
     excluded: set[int] = set()
     pieces = [piece.strip() for piece in mask.split(',')]
     for piece in pieces:
-        match = re.fullmatch(r'(\^?)([0-9]{1,18})(?:-([0-9]{1,18}))?', piece)
+        match = _CPUS.fullmatch(piece)
         if match is None:
             raise FlavorError(f'extra spec hw:cpu_dedicated_mask={mask}: {piece!r} is not a CPU or a range of CPUs')
         first = int(match[2])
